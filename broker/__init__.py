@@ -1,0 +1,1 @@
+"""A Kafka broker to test against: exact byte limits, quotas, throttles and closest-replica reads. `ls` this folder: it is the glossary."""

@@ -1,0 +1,81 @@
+"""Deadlines: a heap of (time, callback). Knows no clock: whoever owns it says what time it is.
+
+Equal deadlines fire in the order in which they were set, so that a run with one seed replays exactly.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+Callback = Callable[[int], None]
+
+
+class Timer:
+    """One deadline. `cancel()` is cheap: the entry stays in the heap and is passed over, or swept when many are dead."""
+
+    __slots__ = ("_owner", "at_ms", "callback")
+
+    def __init__(self, at_ms: int, callback: Callback, owner: Timers) -> None:
+        self.at_ms = at_ms
+        self.callback: Callback | None = callback
+        self._owner = owner
+
+    def cancel(self) -> None:
+        """Idempotent; a fired timer may be cancelled too."""
+        if self.callback is not None:
+            self.callback = None
+            self._owner.note_dead()
+
+
+class Timers:
+    """All deadlines of a cluster. `at()` sets one, `next_deadline_ms()` tells when to come back, `run_due()` fires."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Timer]] = []
+        self._sequence = 0
+        self._dead = 0
+        self.on_earlier: Callable[[], None] | None = None
+        """Called when the earliest deadline moved forward, so that the skin can re-arm its one timer."""
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._dead
+
+    def at(self, at_ms: int, callback: Callback) -> Timer:
+        """Fire `callback(now_ms)` once, at `at_ms` or as soon after it as `run_due` is called."""
+        timer = Timer(at_ms, callback, self)
+        self._sequence += 1
+        heapq.heappush(self._heap, (at_ms, self._sequence, timer))
+        if self.on_earlier is not None and self._heap[0][2] is timer:
+            self.on_earlier()
+        return timer
+
+    def next_deadline_ms(self) -> int | None:
+        heap = self._heap
+        while heap and heap[0][2].callback is None:
+            heapq.heappop(heap)
+            self._dead -= 1
+        return heap[0][0] if heap else None
+
+    def run_due(self, now_ms: int) -> int:
+        """Fire every deadline <= `now_ms`, including those set meanwhile; each callback is given `now_ms`. Returns how many fired."""
+        fired = 0
+        heap = self._heap
+        while heap and heap[0][0] <= now_ms:
+            timer = heapq.heappop(heap)[2]
+            callback = timer.callback
+            if callback is None:
+                self._dead -= 1
+                continue
+            timer.callback = None
+            fired += 1
+            callback(now_ms)
+        return fired
+
+    def note_dead(self) -> None:
+        self._dead += 1
+        if self._dead > 64 and self._dead * 2 > len(self._heap):
+            # In place: `run_due` may be walking this very list.
+            self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
+            heapq.heapify(self._heap)
+            self._dead = 0
