@@ -16,6 +16,10 @@ class Clock(Protocol):
 
     def now_ms(self) -> int: ...
 
+    def precise_ms(self) -> float:
+        """The same with fractions, to measure handling with."""
+        ...
+
     def real_delay_ms(self, deadline_ms: int) -> float | None:
         """Milliseconds of real time until `deadline_ms` comes by itself; None if it never does."""
         ...
@@ -31,6 +35,9 @@ class SystemClock:
 
     def now_ms(self) -> int:
         return int(self._zero_ms + time.monotonic() * 1000.0)
+
+    def precise_ms(self) -> float:
+        return self._zero_ms + time.monotonic() * 1000.0
 
     def real_delay_ms(self, deadline_ms: int) -> float | None:
         return deadline_ms - (self._zero_ms + time.monotonic() * 1000.0)
@@ -55,6 +62,9 @@ class ManualClock:
 
     def now_ms(self) -> int:
         return self._now_ms
+
+    def precise_ms(self) -> float:
+        return float(self._now_ms)
 
     def advance(self, delta_ms: int) -> None:
         if delta_ms < 0:

@@ -1,4 +1,1 @@
-"""Record batches as bytes: header access in place, checksums, building, reading, compression.
-
-Knows the record formats and nothing about logs, offsets' meaning, or sockets.
-"""
+"""Record batches: what lies inside the records fields of Produce and Fetch. Loaded only by who looks inside."""

@@ -1,0 +1,222 @@
+"""The way of every request: `begin` decodes and dispatches, `finish` charges quotas and encodes (`KafkaApis`, `RequestHandlerHelper`).
+
+Order of charges is Kafka's: produce bytes then request time, fetch request time then bytes, everything else request time; the larger
+throttle is answered at once and the connection muted for it (KIP-219). Must never know what an API does, nor asyncio.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.errors import KafkaError
+from broker.quota.charges import NOT_THROTTLED, Charged, charge_exempt, charge_produce, charge_request
+from broker.quota.throttled_fetch import charge_fetch
+from broker.registry import (
+    REGISTRY,
+    Charge,
+    DelayedOperation,
+    NoAnswer,
+    Peer,
+    Registration,
+    RequestContext,
+    Response,
+    Result,
+)
+from kafkaproto.api import ApiKey, Codec, codec
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import DecodeError
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, spliced_parts, start_frame
+from kafkaproto.header import decode_request_header, encode_response_header
+
+if TYPE_CHECKING:
+    from broker.node import Node
+
+logger = logging.getLogger("kafkaproto.apis")
+
+PERCENT_PER_MS = 0.1
+"""One thread for one second is 100 percent, so a millisecond is a tenth of one (Q-15)."""
+
+
+class Asker(Peer, Protocol):
+    """The connection as `apis` needs it."""
+
+    parked: Parked | None
+
+    def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None: ...
+
+    def refuse(self, why: str) -> None: ...
+
+
+def load_handlers() -> None:
+    """Import every handler: each registers itself. A new API is a new file, nothing else (house §5)."""
+    package = importlib.import_module("broker.handlers")
+    for module in pkgutil.iter_modules(package.__path__, "broker.handlers."):
+        importlib.import_module(module.name)
+
+
+class Parked:
+    """A request whose handler waits. Its connection may go first."""
+
+    __slots__ = ("_asker", "_codec", "_context", "_operation")
+
+    def __init__(self, context: RequestContext, api: Codec, asker: Asker, operation: DelayedOperation) -> None:
+        self._context = context
+        self._codec = api
+        self._asker = asker
+        self._operation = operation
+
+    def finish(self, result: Result, now_ms: int) -> None:
+        self._context.now_ms = now_ms
+        finish(self._context, self._codec, self._asker, result)
+
+    def abandon(self) -> None:
+        self._operation.abandon()
+
+
+def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
+    """Take one whole frame. Ends in `asker.answer`, now or later, or in `asker.refuse`."""
+    size = len(frame)
+    if size < 4:
+        asker.refuse(f"a frame of {size} bytes holds no request header")
+        return
+    key = int.from_bytes(frame[0:2], "big", signed=True)
+    version = int.from_bytes(frame[2:4], "big", signed=True)
+    registration = node.apis.get(key)
+    if registration is None or not registration.min_version <= version <= registration.max_version:
+        _unsupported(node, asker, frame, key, version, now_ms)
+        return
+    api = codec(key, version)
+    try:
+        header, position = decode_request_header(frame, 0, size)
+        request, _ = api.decode_request(frame, position, size)
+    except DecodeError as error:
+        asker.refuse(f"{api.name} request v{version} cannot be read: {error}")
+        return
+    context = RequestContext(node, asker, key, version, header.correlation_id, header.client_id, size, now_ms)
+    result = _handle(registration, context, request)
+    if isinstance(result, DelayedOperation):
+        parked = Parked(context, api, asker, result)
+        asker.parked = parked
+        result.attach(parked.finish)
+    else:
+        finish(context, api, asker, result)
+
+
+def _handle(registration: Registration, context: RequestContext, request: Any) -> Result | DelayedOperation:
+    """A handler that raises answers with its API's own error form and the connection stays (W-7)."""
+    started_ms = context.node.handling_clock_ms()
+    try:
+        return registration.handler(context, request)
+    except KafkaError as error:
+        return registration.failed(context, request, error.error_code)
+    except Exception:
+        logger.exception("%s v%d failed", ApiKey(context.api_key).name, context.api_version)
+        return registration.failed(context, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    finally:
+        context.handling_ms += context.node.handling_clock_ms() - started_ms
+
+
+def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version: int, now_ms: int) -> None:
+    """W-3: closed without a word, but for ApiVersions, which answers 35 in its version 0 so that a client can step down."""
+    registration = node.apis.get(ApiKey.API_VERSIONS)
+    if key != ApiKey.API_VERSIONS or registration is None or version < 0 or len(frame) < 8:
+        asker.refuse(f"api key {key} version {version} is not offered")
+        return
+    correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
+    context = RequestContext(node, asker, key, 0, correlation_id, "", len(frame), now_ms)
+    failed = registration.failed(context, None, ErrorCode.UNSUPPORTED_VERSION)
+    finish(context, codec(key, 0), asker, failed)
+
+
+def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) -> None:
+    """Charge, throttle, encode, hand over."""
+    if isinstance(result, NoAnswer):
+        charged = _charge(context, asker, result.charge, acks=0)
+        context.node.journal.request(context, charged.throttle_ms, 0)
+        asker.answer(None, charged.throttle_ms, result.close, context.now_ms)
+        return
+    if result.charge is Charge.FETCH:
+        _finish_fetch(context, api, asker, result)
+        return
+    charged = _charge(context, asker, result.charge, acks=1)
+    if charged.throttle_ms:
+        result.message.throttle_time_ms = charged.throttle_ms
+    if result.accepted is not None:
+        result.accepted()
+    _send(context, asker, _encode(context, api, result.message), charged.throttle_ms)
+
+
+def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
+    quotas = context.node.quotas
+    percent = context.handling_ms * PERCENT_PER_MS
+    if charge is Charge.PRODUCE:
+        if not quotas.produce.enabled and not quotas.request.enabled:
+            return NOT_THROTTLED
+        size = context.size_bytes
+        charged = charge_produce(quotas, asker.principal, context.client_id, size, percent, acks, context.now_ms)
+    elif not quotas.request.enabled:
+        return NOT_THROTTLED
+    elif charge is Charge.EXEMPT:
+        return charge_exempt(quotas, percent, context.now_ms)
+    else:
+        charged = charge_request(quotas, asker.principal, context.client_id, percent, context.now_ms)
+    if charged.reason is not None:
+        context.node.journal.throttle(context, charged.reason)
+    return charged
+
+
+def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Response) -> None:
+    """A throttled fetch is sent empty and its bytes are taken back: the rule stands in `broker.quota.throttled_fetch`."""
+    quotas = context.node.quotas
+    if quotas.fetch.enabled or quotas.request.enabled:
+        frame = _encode(context, api, result.message)
+        header_bytes = 4 + api.response_header_version  # version 1 has one more byte: no tags
+        response_bytes = LENGTH_BYTES + frame[2] - header_bytes
+        percent = context.handling_ms * PERCENT_PER_MS
+        charged = charge_fetch(
+            quotas, asker.principal, context.client_id, response_bytes, percent, context.now_ms
+        )
+        if charged.reason is not None:
+            context.node.journal.throttle(context, charged.reason)
+            assert result.emptied is not None
+            message = result.emptied()
+            message.throttle_time_ms = charged.throttle_ms
+            _send(context, asker, _encode(context, api, message), charged.throttle_ms)
+            return
+    if result.accepted is not None:
+        result.accepted()
+    _send(context, asker, _encode(context, api, result.message), 0)
+
+
+Frame = tuple[bytearray, list[tuple[int, Any]], int]
+"""(bytes with the length in front, records to splice in as (position, range), length of the frame without its own 4 bytes)"""
+
+
+def _encode(context: RequestContext, api: Codec, message: Any) -> Frame:
+    out = start_frame()
+    splices: list[tuple[int, Any]] = []
+    encode_response_header(context.api_key, context.api_version, context.correlation_id, out)
+    api.encode_response(message, out, splices)
+    return out, splices, finish_frame(out, splices)
+
+
+def _send(context: RequestContext, asker: Asker, frame: Frame, throttle_ms: int) -> None:
+    out, splices, size = frame
+    context.node.journal.request(context, throttle_ms, size)
+    buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
+    asker.answer(buffers, throttle_ms, False, context.now_ms)
+
+
+def advertised(release_ranges: dict[int, tuple[int, int]]) -> dict[int, Registration]:
+    """What a broker offers: what is registered, cut to the versions of the release that it plays."""
+    offered = {}
+    for key, registration in sorted(REGISTRY.items()):
+        low, high = release_ranges.get(key, (0, -1))
+        low, high = max(low, registration.min_version), min(high, registration.max_version)
+        if low <= high:
+            offered[key] = Registration(key, low, high, registration.handler, registration.failed)
+    return offered

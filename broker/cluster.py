@@ -1,0 +1,286 @@
+"""N brokers in one process with one clock, one seed and one journal: a state machine that bytes and times go into.
+
+No socket and no loop: whoever drives it calls `turn.run(now_ms)` after each thing that came in, and `run_due(now_ms)` when
+`timers.next_deadline_ms()` is there. Must never know asyncio or wire messages.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from broker import apis, release
+from broker.clock import Clock, SystemClock
+from broker.config import ClusterConfig
+from broker.errors import KafkaError
+from broker.faults.journal import Journal
+from broker.group.coordinator import GroupCoordinator, GroupSettings
+from broker.log.store import MemoryBudget
+from broker.metadata.controller import Controller
+from broker.metadata.image import BrokerState, Image
+from broker.node import Node
+from broker.quota.precedence import Semantics
+from broker.quota.store import ClientQuotaStore, apply_static_quotas
+from broker.replication.replica_manager import ReplicaManager, Stores
+from broker.timers import Timers
+from broker.turn import Turn
+from kafkaproto.error_codes import ErrorCode
+
+DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
+SEMANTICS = ("kip", "kafka")
+PROFILES = ("test", "kafka")
+
+
+def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
+    """Defaults that differ from Kafka's: profile `test` keeps internal topics small and groups quick; `kafka` changes nothing."""
+    if profile not in PROFILES:
+        raise ValueError(f"profile {profile!r} is not known; allowed: {', '.join(PROFILES)}; for example --profile test")
+    if profile == "kafka":
+        return {}
+    return {
+        "offsets.topic.replication.factor": min(3, brokers),
+        "offsets.topic.num.partitions": 4,
+        "transaction.state.log.replication.factor": min(3, brokers),
+        "transaction.state.log.num.partitions": 4,
+        "transaction.state.log.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+    }
+
+
+class Cluster:
+    """brokers: ids are 0 to brokers-1. config: "name" or "<id>.name" to text, as on the command line.
+
+    Raises ConfigError or ValueError for what cannot be, in one line that says what can.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        config: Mapping[str, str] | None = None,
+        *,
+        semantics: Semantics = "kip",
+        release_name: str = release.DEFAULT_RELEASE,
+        profile: str = "test",
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        seed: int = 0,
+        clock: Clock | None = None,
+    ) -> None:
+        if brokers < 1:
+            raise ValueError(f"brokers={brokers}: allowed is 1 or more, for example 3")
+        if semantics not in SEMANTICS:
+            raise ValueError(f"semantics {semantics!r} is not known; allowed: {', '.join(SEMANTICS)}; for example kip")
+        apis.load_handlers()
+        self.semantics: Semantics = semantics
+        self.strict_kip = semantics == "kip"
+        self.release_name = release_name
+        self.profile = profile
+        self.clock: Clock = clock or SystemClock()
+        self.rng = Random(seed)
+        self.timers = Timers()
+        self.turn = Turn(self.clock.now_ms())
+        self.journal = Journal()
+        self.config = ClusterConfig(config, profile_defaults(profile, brokers))
+        self.budget = MemoryBudget(memory_bytes)
+        self.quota_store = ClientQuotaStore()
+        cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
+        self.controller = Controller(cluster_id, self.config, self.rng)
+        self.controller.listeners.append(self._image_changed)
+        self.groups = self._new_groups()
+        self._stores = Stores(self.budget)
+        self._next_producer_id = 0
+        self.on_broker_change: list[Callable[[Node], None]] = []
+        """Called when a broker stopped or started: the skin closes or opens its listeners."""
+        offered = apis.advertised(release.ranges_of(release_name))
+        self.nodes = [self._new_node(i, offered) for i in range(brokers)]
+        self._apply_static_quotas()
+        for node in self.nodes:
+            rack = node.config["broker.rack"]
+            self.controller.set_broker(BrokerState(node.broker_id, rack, {}, alive=True))
+
+    def _new_node(self, broker_id: int, offered: Mapping[int, Any]) -> Node:
+        config = self.config.for_broker(broker_id)
+        replicas = ReplicaManager(
+            broker_id,
+            config,
+            self._stores,
+            self.turn,
+            self.timers,
+            strict_kip=self.strict_kip,
+            change_isr=self._change_isr,
+            peers=self._running_replicas,
+        )
+        return Node(broker_id, self, config, replicas, offered, Random(self.rng.getrandbits(64)))
+
+    def _new_groups(self) -> GroupCoordinator:
+        get = self.config.for_broker(-1)
+        settings = GroupSettings(
+            min_session_timeout_ms=get["group.min.session.timeout.ms"],
+            max_session_timeout_ms=get["group.max.session.timeout.ms"],
+            initial_rebalance_delay_ms=get["group.initial.rebalance.delay.ms"],
+            max_size=get["group.max.size"],
+            offset_metadata_max_bytes=get["offset.metadata.max.bytes"],
+            offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
+        )
+        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)))
+
+    def _apply_static_quotas(self) -> None:
+        names = (
+            "quota.producer.default",
+            "quota.consumer.default",
+            "quota.producer.override",
+            "quota.consumer.override",
+        )
+        apply_static_quotas(self.quota_store, {name: self.config.get(-1, name) for name in names})
+
+    # ---- time ----------------------------------------------------------------------------------------------------------------
+
+    def now_ms(self) -> int:
+        return self.clock.now_ms()
+
+    def run_due(self, now_ms: int) -> None:
+        """Fire what is due, each consequence in its own turn."""
+        while True:
+            deadline = self.timers.next_deadline_ms()
+            if deadline is None or deadline > now_ms:
+                return
+            self.turn.now_ms = now_ms
+            self.timers.run_due(now_ms)
+            self.turn.run(now_ms)
+
+    # ---- brokers -------------------------------------------------------------------------------------------------------------
+
+    def _running_replicas(self, broker_id: int) -> ReplicaManager | None:
+        if not 0 <= broker_id < len(self.nodes) or not self.nodes[broker_id].running:
+            return None
+        return self.nodes[broker_id].replicas
+
+    def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
+        """Where clients of each listener reach this broker."""
+        node = self.nodes[broker_id]
+        self.controller.set_broker(BrokerState(broker_id, node.config["broker.rack"], dict(listeners), node.running))
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Like a process that ends: connections closed, leaderships handed on, its replicas keep what they have."""
+        node = self.nodes[broker_id]
+        if not node.running:
+            return
+        node.running = False
+        node.close_connections()
+        node.replicas.stop_following()
+        self.controller.broker_stopped(broker_id)
+        self._broker_changed(node, "stopped")
+
+    def start_broker(self, broker_id: int) -> None:
+        """It comes back with its logs and follows whoever leads now."""
+        node = self.nodes[broker_id]
+        if node.running:
+            return
+        node.running = True
+        node.sessions.clear()
+        self.controller.broker_started(broker_id)
+        image = self.controller.image
+        names = tuple(image.topics)
+        node.replicas.apply_roles(image, names)
+        self._follow_everywhere(names)
+        self._broker_changed(node, "started")
+
+    def _broker_changed(self, node: Node, what: str) -> None:
+        self.journal.event(self.turn.now_ms, node.broker_id, "broker", state=what)
+        for listener in self.on_broker_change:
+            listener(node)
+
+    # ---- the controller's decisions ------------------------------------------------------------------------------------------
+
+    def _change_isr(self, topic: str, index: int, isr: Sequence[int]) -> None:
+        self.controller.change_isr(topic, index, isr)
+
+    def _image_changed(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        if not changed:
+            return
+        for node in self.nodes:
+            if node.running:
+                node.replicas.apply_roles(new, changed)
+        self._follow_everywhere(changed)
+        self._journal_leaders(old, new, changed)
+        gone = [name for name in changed if name not in new.topics]
+        if gone:
+            self.groups.topics_deleted(gone)
+
+    def _follow_everywhere(self, topics: Sequence[str]) -> None:
+        for node in self.nodes:
+            if node.running:
+                node.replicas.apply_following(topics)
+
+    def _journal_leaders(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        for name in changed:
+            before, after = old.topics.get(name), new.topics.get(name)
+            if before is None or after is None:
+                continue
+            for was, now in zip(before.partitions, after.partitions, strict=False):
+                facts = {"topic": name, "partition": now.index}
+                if was.leader_epoch != now.leader_epoch:
+                    facts_leader = {**facts, "leader": now.leader, "leader_epoch": now.leader_epoch}
+                    self.journal.event(self.turn.now_ms, now.leader, "leader", **facts_leader)
+                if was.isr != now.isr:
+                    self.journal.event(self.turn.now_ms, now.leader, "isr", **facts, isr=list(now.isr))
+
+    # ---- what all brokers share ----------------------------------------------------------------------------------------------
+
+    def next_producer_id(self) -> int:
+        """A producer id that nobody has had in this cluster (P-22)."""
+        producer_id = self._next_producer_id
+        self._next_producer_id += 1
+        return producer_id
+
+    def coordinator_of(self, group_id: str) -> int:
+        """The broker that coordinates a group: the leader of its partition of __consumer_offsets (M-8).
+
+        Raises KafkaError 15 while there is none; the internal topic is created on first use.
+        """
+        try:
+            topic = self.controller.ensure_internal("__consumer_offsets")
+        except KafkaError:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None
+        leader = topic.partitions[java_hash(group_id) % len(topic.partitions)].leader
+        if leader < 0:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return leader
+
+    def auto_create(self, name: str) -> None:
+        """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, …"""
+        self.controller.create_topic(self.controller.plan_topic(name))
+
+    def setting_changed(self) -> None:
+        """A broker setting was changed while running: whoever keeps a copy takes the new value."""
+        for node in self.nodes:
+            node.replicas.refresh_limits(self.controller.image)
+
+    def reset(self) -> None:
+        """Back to how it began: topics, groups, quotas, settings and journal gone, stopped brokers up, connections closed."""
+        for node in self.nodes:
+            node.close_connections()
+            node.sessions.clear()
+        for broker_id in range(len(self.nodes)):
+            self.start_broker(broker_id)
+        for name in list(self.controller.image.topics):
+            self.controller.delete_topic(name)
+        self.groups.close()
+        self.groups = self._new_groups()
+        self.quota_store.clear()
+        self.config.reset()
+        for node in self.nodes:
+            node.reset_quotas()
+        self._apply_static_quotas()
+        self.turn.run(self.turn.now_ms)
+        self.journal.clear()
+
+
+def java_hash(text: str) -> int:
+    """`String.hashCode()` of Java, made non-negative as Kafka's `Utils.abs` does; over UTF-16 units."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for i in range(0, len(units), 2):
+        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF

@@ -1,0 +1,200 @@
+"""Settings with values: parsing, and the layers a value is looked up in. Knows the table of `settings` and nothing of who uses it.
+
+Look-up order of a broker setting (`DynamicBrokerConfig`): dynamic for this broker, dynamic for all brokers, given at start for
+this broker, given at start for all, default. A topic setting: the topic's own, then its broker setting in that order.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS, Setting
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be: one line with what is wrong, what is allowed, an example."""
+
+
+class Source(IntEnum):
+    """Where a value comes from, numbered as in DescribeConfigs (`ConfigSource`)."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+def parse(setting: Setting, text: str) -> Any:
+    """The typed value of `text`. Raises ConfigError naming the setting, the allowed values and an example."""
+    value = _convert(setting, text)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        too_low = setting.low is not None and value < setting.low
+        too_high = setting.high is not None and value > setting.high
+        if too_low or too_high:
+            raise _bad(setting, text)
+    if setting.choices:
+        items = value.split(",") if setting.kind == "list" else [value]
+        if not all(item.strip() in setting.choices for item in items):
+            raise _bad(setting, text)
+    return value
+
+
+def _convert(setting: Setting, text: str) -> Any:
+    text = text.strip()
+    try:
+        if setting.kind in ("int", "long", "short"):
+            return int(text)
+        if setting.kind == "double":
+            return float(text)
+    except ValueError:
+        raise _bad(setting, text) from None
+    if setting.kind == "boolean":
+        if text.lower() not in ("true", "false"):
+            raise _bad(setting, text)
+        return text.lower() == "true"
+    return text
+
+
+def _bad(setting: Setting, text: str) -> ConfigError:
+    return ConfigError(f"{setting.name}={text}: allowed is {setting.allowed}, for example {setting.example}")
+
+
+def broker_setting(name: str) -> Setting:
+    return _named(BROKER_SETTINGS, name, "broker setting")
+
+
+def topic_setting(name: str) -> Setting:
+    return _named(TOPIC_SETTINGS, name, "topic setting")
+
+
+def _named(table: Mapping[str, Setting], name: str, what: str) -> Setting:
+    setting = table.get(name)
+    if setting is None:
+        close = difflib.get_close_matches(name, table, n=1, cutoff=0.0)
+        raise ConfigError(f"{name}: no such {what}; the nearest is {close[0]}, for example {table[close[0]].example}")
+    return setting
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One setting as DescribeConfigs shows it: the value that holds, where it comes from, and all layers that have one."""
+
+    setting: Setting
+    name: str
+    value: str | None
+    source: Source
+    layers: tuple[tuple[str, str | None, Source], ...]
+
+
+def as_text(value: object) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class ClusterConfig:
+    """All settings of a cluster's brokers. `for_broker` gives one broker's view.
+
+    static: "name" or "<broker id>.name" to text, as on the command line. Raises ConfigError for unknown names and bad values.
+    """
+
+    def __init__(self, static: Mapping[str, str] | None = None, defaults: Mapping[str, object] | None = None) -> None:
+        self.static_all: dict[str, Any] = {}
+        self.static_broker: dict[int, dict[str, Any]] = {}
+        self.dynamic_all: dict[str, Any] = {}
+        self.dynamic_broker: dict[int, dict[str, Any]] = {}
+        self._profile = dict(defaults or {})
+        self._given = dict(static or {})
+        for key, text in self._given.items():
+            broker, name = split_broker(key)
+            layer = self.static_all if broker is None else self.static_broker.setdefault(broker, {})
+            layer[name] = parse(broker_setting(name), text)
+
+    def without_effect(self) -> list[str]:
+        """The settings given at start that are accepted and change nothing, in the order given."""
+        return [key for key in self._given if not broker_setting(split_broker(key)[1]).acts]
+
+    def reset(self) -> None:
+        """Forget what was changed while running."""
+        self.dynamic_all.clear()
+        self.dynamic_broker.clear()
+
+    def default(self, name: str) -> Any:
+        return self._profile[name] if name in self._profile else BROKER_SETTINGS[name].default
+
+    def layers(self, broker_id: int, name: str) -> list[tuple[Any, Source]]:
+        """Every layer that has a value for a broker setting, the one that holds first."""
+        found = [
+            (layer[name], source)
+            for layer, source in (
+                (self.dynamic_broker.get(broker_id, {}), Source.DYNAMIC_BROKER),
+                (self.dynamic_all, Source.DYNAMIC_DEFAULT_BROKER),
+                (self.static_broker.get(broker_id, {}), Source.STATIC_BROKER),
+                (self.static_all, Source.STATIC_BROKER),
+            )
+            if name in layer
+        ]
+        found.append((self.default(name), Source.DEFAULT))
+        return found
+
+    def get(self, broker_id: int, name: str) -> Any:
+        return self.layers(broker_id, name)[0][0]
+
+    def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
+        """A topic setting's value as broker `broker_id` sees it."""
+        if name in overrides:
+            return parse(TOPIC_SETTINGS[name], overrides[name])
+        broker_name = BROKER_NAME_OF_TOPIC_SETTING.get(name)
+        return TOPIC_SETTINGS[name].default if broker_name is None else self.get(broker_id, broker_name)
+
+    def describe_broker(self, broker_id: int, name: str) -> Described:
+        layers = tuple((name, as_text(value), source) for value, source in self.layers(broker_id, name))
+        return Described(BROKER_SETTINGS[name], name, layers[0][1], layers[0][2], layers)
+
+    def describe_topic(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Described:
+        setting = TOPIC_SETTINGS[name]
+        layers: list[tuple[str, str | None, Source]] = []
+        if name in overrides:
+            layers.append((name, overrides[name], Source.TOPIC))
+        broker_name = BROKER_NAME_OF_TOPIC_SETTING.get(name)
+        if broker_name is None:
+            layers.append((name, as_text(setting.default), Source.DEFAULT))
+        else:
+            layers += ((broker_name, as_text(v), source) for v, source in self.layers(broker_id, broker_name))
+        return Described(setting, name, layers[0][1], layers[0][2], tuple(layers))
+
+    def for_broker(self, broker_id: int) -> BrokerConfig:
+        return BrokerConfig(self, broker_id)
+
+
+class BrokerConfig:
+    """One broker's settings: `config["fetch.max.bytes"]` is the typed value that holds now."""
+
+    __slots__ = ("broker_id", "cluster")
+
+    def __init__(self, cluster: ClusterConfig, broker_id: int) -> None:
+        self.cluster = cluster
+        self.broker_id = broker_id
+
+    def __getitem__(self, name: str) -> Any:
+        return self.cluster.get(self.broker_id, name)
+
+    def topic(self, overrides: Mapping[str, str], name: str) -> Any:
+        return self.cluster.topic_value(self.broker_id, overrides, name)
+
+
+def split_broker(key: str) -> tuple[int | None, str]:
+    """`2.broker.rack` is (2, "broker.rack"); `broker.rack` is (None, "broker.rack")."""
+    head, dot, rest = key.partition(".")
+    return (int(head), rest) if dot and head.isdigit() else (None, key)
+
+
+def check_topic_settings(overrides: Mapping[str, str]) -> None:
+    """Raises ConfigError for the first unknown name or bad value."""
+    for name, text in overrides.items():
+        parse(topic_setting(name), text)

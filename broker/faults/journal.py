@@ -1,0 +1,148 @@
+"""What happened: a bounded ring of requests, throttles and state changes that tests read instead of sleeping.
+
+Holds facts, never frames or records, so that a long run costs no more than a short one. Must never know asyncio.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkaproto.api import APIS
+
+if TYPE_CHECKING:
+    from broker.quota.client_quotas import ThrottleReason
+    from broker.registry import RequestContext
+
+DEFAULT_CAPACITY = 20_000
+
+
+class RequestSeen(NamedTuple):
+    """One answered request. request_bytes: header and body; response_bytes: the frame without its length, 0 for acks=0."""
+
+    at_ms: int
+    broker_id: int
+    connection_id: int
+    client_address: str
+    client_id: str | None
+    api_key: int
+    api_version: int
+    correlation_id: int
+    request_bytes: int
+    response_bytes: int
+    throttle_time_ms: int
+
+    @property
+    def api(self) -> str:
+        """The API's name as Kafka's messages have it: Produce, Fetch, ListOffsets."""
+        return api_name(self.api_key)
+
+
+class ThrottleSeen(NamedTuple):
+    """One decision to throttle, and why."""
+
+    at_ms: int
+    broker_id: int
+    connection_id: int
+    api_key: int
+    reason: ThrottleReason
+
+    @property
+    def api(self) -> str:
+        return api_name(self.api_key)
+
+
+@dataclass(slots=True)
+class EventSeen:
+    """Anything else: `kind` is a short name (parked, isr, leader, broker), `facts` what it is about."""
+
+    at_ms: int
+    broker_id: int
+    kind: str
+    facts: dict[str, Any]
+
+
+def api_name(api_key: int) -> str:
+    return APIS[api_key].name
+
+
+class Journal:
+    """`requests()`, `throttles()`, `events()` read it, oldest first; `total` counts everything ever noted."""
+
+    def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
+        self._requests: deque[RequestSeen] = deque(maxlen=capacity)
+        self._throttles: deque[ThrottleSeen] = deque(maxlen=capacity)
+        self._events: deque[EventSeen] = deque(maxlen=capacity)
+        self.total = 0
+        self.on_entry: Callable[[], None] | None = None
+        """Called after each entry while somebody waits for one."""
+
+    def request(self, context: RequestContext, throttle_time_ms: int, response_bytes: int) -> None:
+        peer = context.peer
+        self._requests.append(
+            RequestSeen(
+                context.now_ms,
+                context.node.broker_id,
+                peer.connection_id,
+                peer.client_address,
+                context.client_id,
+                context.api_key,
+                context.api_version,
+                context.correlation_id,
+                context.size_bytes,
+                response_bytes,
+                throttle_time_ms,
+            )
+        )
+        self.total += 1
+        if self.on_entry is not None:
+            self.on_entry()
+
+    def throttle(self, context: RequestContext, reason: ThrottleReason) -> None:
+        self._throttles.append(
+            ThrottleSeen(
+                context.now_ms, context.node.broker_id, context.peer.connection_id, context.api_key, reason
+            )
+        )
+        self.total += 1
+
+    def event(self, at_ms: int, broker_id: int, kind: str, **facts: Any) -> None:
+        self._events.append(EventSeen(at_ms, broker_id, kind, facts))
+        self.total += 1
+        if self.on_entry is not None:
+            self.on_entry()
+
+    def requests(
+        self, api: str | None = None, client_id: str | None = None, broker: int | None = None
+    ) -> list[RequestSeen]:
+        """The requests answered so far, oldest first. api: its name, such as "Produce". Raises ValueError for a name that is none."""
+        if api is not None and api not in _API_NAMES:
+            raise ValueError(f"api={api!r} is no Kafka API; use for example 'Produce', 'Fetch', 'ListOffsets'")
+        return [
+            r
+            for r in self._requests
+            if (api is None or r.api == api)
+            and (client_id is None or r.client_id == client_id)
+            and (broker is None or r.broker_id == broker)
+        ]
+
+    def throttles(self, api: str | None = None) -> list[ThrottleSeen]:
+        return [t for t in self._throttles if api is None or t.api == api]
+
+    def events(self, kind: str | None = None) -> list[EventSeen]:
+        return [e for e in self._events if kind is None or e.kind == kind]
+
+    def latest(self, count: int) -> Iterator[RequestSeen]:
+        """The newest `count` requests, newest first: what a failing test prints."""
+        return islice(reversed(self._requests), count)
+
+    def clear(self) -> None:
+        self._requests.clear()
+        self._throttles.clear()
+        self._events.clear()
+
+
+_API_NAMES = frozenset(info.name for info in APIS.values())

@@ -1,0 +1,127 @@
+"""A fetch that waits for data: parked under its partitions, answered when there is enough or when its time is up (`DelayedFetch`).
+
+The answer is read afresh when it completes, never kept from when it parked. Must never know wire messages, sessions or quotas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
+from broker.metadata.image import Image
+from broker.replication.partition import Partition
+from broker.replication.replica_manager import ReplicaManager
+from broker.timers import Timer, Timers
+from kafkaproto.error_codes import ErrorCode
+
+Answer = Callable[[list[PartitionRead], int], None]
+
+
+def must_answer_now(
+    params: FetchParams, min_bytes: int, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
+) -> bool:
+    """F-28, after the first read. A. no wish to wait; B. nothing readable; C. enough bytes; D. a readable partition in error;
+
+    E. logs that part; F. a replica that is closer. An error found before reading (F-23) does not end the wait by itself.
+    """
+    if params.max_wait_ms <= 0 or sum(r.size_bytes for r in results) >= min_bytes:
+        return True
+    readable = [result for fetch, result in zip(fetches, results, strict=True) if not fetch.error]
+    return not readable or any(
+        r.error_code or r.diverging or r.preferred_read_replica >= 0 for r in readable
+    )
+
+
+class DelayedFetch:
+    """Parks `fetches` until `deadline_ms`. `answer(results, now_ms)` is called once, unless it is abandoned first."""
+
+    __slots__ = (
+        "_answer",
+        "_fetches",
+        "_image",
+        "_min_bytes",
+        "_params",
+        "_partitions",
+        "_reader",
+        "_replicas",
+        "_timer",
+        "done",
+    )
+
+    def __init__(
+        self,
+        params: FetchParams,
+        min_bytes: int,
+        fetches: Sequence[PartitionFetch],
+        reader: Reader,
+        replicas: ReplicaManager,
+        image: Callable[[], Image],
+        answer: Answer,
+    ) -> None:
+        self._params = params
+        self._min_bytes = min_bytes
+        self._fetches = fetches
+        self._reader = reader
+        self._replicas = replicas
+        self._image = image
+        self._answer = answer
+        self._timer: Timer | None = None
+        self._partitions: list[tuple[PartitionFetch, Partition]] = []
+        self.done = False
+
+    def park(self, timers: Timers, deadline_ms: int) -> None:
+        for fetch in self._fetches:
+            if not fetch.error:
+                partition = self._replicas.partitions[(fetch.topic, fetch.index)]
+                partition.watchers[self] = None
+                self._partitions.append((fetch, partition))
+        self._timer = timers.at(deadline_ms, self._complete)
+
+    def check(self, now_ms: int) -> None:
+        """F-29: a partition changed; is there enough now, or no sense in waiting?"""
+        if not self.done and (self._pointless() or self._available() >= self._min_bytes):
+            self._complete(now_ms)
+
+    def _pointless(self) -> bool:
+        """A. the partition is gone; B. leadership or epoch moved; C. the log ends below the asked offset;
+
+        D. one read cannot get past the end of a segment; E. the logs part; F. a follower's high watermark is stale (D5)."""
+        for fetch, partition in self._partitions:
+            if partition.gone or self._reader.check(self._params, fetch, partition):
+                return True
+            log = partition.log
+            if fetch.offset > log.log_end_offset or fetch.offset < log.log_start_offset:
+                return True
+            if log.is_on_older_segment(fetch.offset, self._reader.bound(self._params, partition)):
+                return True
+            if fetch.last_epoch >= 0 and log.divergence(fetch.last_epoch, fetch.offset) is not None:
+                return True
+            if self._reader.owes_high_watermark(self._params, partition):
+                return True
+        return False
+
+    def _available(self) -> int:
+        """Bytes between the asked offsets and what may be seen, each partition cut to its own limit only (F-30)."""
+        total = 0
+        for fetch, partition in self._partitions:
+            bound = self._reader.bound(self._params, partition)
+            if fetch.offset < bound:
+                total += min(partition.log.bytes_between(fetch.offset, bound), max(0, fetch.max_bytes))
+        return total
+
+    def _complete(self, now_ms: int) -> None:
+        if self.done:
+            return
+        self.abandon()
+        for fetch, partition in self._partitions:
+            if partition.gone:
+                fetch.error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self._answer(self._reader.read_all(self._params, self._fetches, self._image(), now_ms), now_ms)
+
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more."""
+        self.done = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for _, partition in self._partitions:
+            partition.watchers.pop(self, None)

@@ -1,0 +1,379 @@
+"""Incremental fetch sessions (KIP-227): what a fetcher asked for and was told last, so that both are sent only once.
+
+One cache per broker. A partition's key is opaque here: (topic name, index) or (topic id, index), as the request has it.
+Knows no log, no quota, no wire message. Kafka's `FetchSession`, `FetchSessionCache` and `FetchManager`; the cache is
+one pool of slots, as before 3.8 split it into eight (S-12).
+
+How a fetch goes:
+
+- `context = cache.begin(...)`: the request side of the session is updated (S-4);
+- `context.partitions()`: what to read, in order;
+- `context.included(results)`: what would be answered; touches nothing, and is what a quota is asked for (Q-12);
+- `context.commit(results)`: the answer goes out, the response side is updated, or the session made (S-2, S-9);
+- or `context.throttled()`: an empty answer goes out instead, and the response side stays as it was (S-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from random import Random
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from kafkaproto.error_codes import ErrorCode
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+MAX_EPOCH = 2**31 - 1
+
+DEFAULT_SLOTS = 1000
+EVICTION_AGE_MS = 120_000
+
+
+class PartitionRequest(NamedTuple):
+    """What a fetch asks of one partition. -1: not given."""
+
+    fetch_offset: int
+    max_bytes: int
+    log_start_offset: int = -1
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+
+
+class PartitionResult(Protocol):
+    """What a session must know of the result of one partition. preferred_read_replica -1: none."""
+
+    @property
+    def has_records(self) -> bool: ...
+    @property
+    def high_watermark(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def preferred_read_replica(self) -> int: ...
+    @property
+    def error_code(self) -> int: ...
+    @property
+    def diverging(self) -> bool: ...
+
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R", bound=PartitionResult)
+Results = Sequence[tuple[K, R]]
+
+
+class Answer(NamedTuple, Generic[K, R]):
+    """The session part of a fetch response: top-level error, session id, and the partitions that it carries."""
+
+    error_code: int
+    session_id: int
+    partitions: Sequence[tuple[K, R]]
+
+
+def next_epoch(epoch: int) -> int:
+    """The epoch of the next request of a session: 0 and -1 have meanings of their own and are skipped (S-4)."""
+    return 1 if epoch == MAX_EPOCH else epoch + 1
+
+
+class _Cached:
+    """One partition of a session: what was asked last, and what was told last."""
+
+    __slots__ = ("high_watermark", "log_start_offset", "request")
+
+    def __init__(self, request: PartitionRequest, high_watermark: int = -1, log_start_offset: int = -1) -> None:
+        self.request = request
+        self.high_watermark = high_watermark
+        self.log_start_offset = log_start_offset
+
+    def is_news(self, result: PartitionResult) -> bool:
+        """Whether an incremental response must carry `result` (S-6)."""
+        return (
+            result.has_records
+            or self.high_watermark != result.high_watermark
+            or self.log_start_offset != result.log_start_offset
+            or result.preferred_read_replica >= 0
+            or result.error_code != 0
+            or result.diverging
+        )
+
+    def told(self, result: PartitionResult) -> None:
+        # After an error the first good answer is news even if nothing changed (S-6).
+        self.high_watermark = -1 if result.error_code != 0 else result.high_watermark
+        self.log_start_offset = result.log_start_offset
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One session. `cached_size` and the evictable marks are as of the last touch, as in Kafka.
+
+    privileged: made by a follower. epoch: of the request that is expected next.
+    """
+
+    session_id: int
+    privileged: bool
+    uses_topic_ids: bool
+    created_ms: int
+    partitions: dict[Hashable, _Cached]
+    last_used_ms: int
+    epoch: int = 1
+    cached_size: int = 0
+
+    @property
+    def evictable_key(self) -> tuple[bool, int, int]:
+        return self.privileged, self.cached_size, self.session_id
+
+
+class SessionlessContext(Generic[K, R]):
+    """A fetch that stands alone: all it asks for, all in the answer (epoch -1, versions before 7, S-1)."""
+
+    __slots__ = ("_requested",)
+
+    def __init__(self, requested: dict[K, PartitionRequest]) -> None:
+        self._requested = requested
+
+    def partitions(self) -> Iterable[tuple[K, PartitionRequest]]:
+        return self._requested.items()
+
+    def included(self, results: Results[K, R]) -> Results[K, R]:
+        return results
+
+    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
+        return Answer(0, NO_SESSION, results)
+
+    def throttled(self) -> Answer[K, R]:
+        return Answer(0, NO_SESSION, ())
+
+
+class FullContext(SessionlessContext[K, R]):
+    """A full fetch that asks for a session (epoch 0): it is made when the answer goes out, if there is a slot (S-2)."""
+
+    __slots__ = ("_cache", "_privileged", "_uses_topic_ids")
+
+    def __init__(
+        self, requested: dict[K, PartitionRequest], cache: SessionCache, privileged: bool, uses_topic_ids: bool
+    ) -> None:
+        super().__init__(requested)
+        self._cache = cache
+        self._privileged = privileged
+        self._uses_topic_ids = uses_topic_ids
+
+    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
+        cached: dict[Hashable, _Cached] = {}
+        for key, result in results:
+            partition = cached[key] = _Cached(self._requested[key])
+            partition.told(result)
+        session_id = self._cache.create(cached, self._privileged, self._uses_topic_ids, now_ms)
+        return Answer(0, session_id, results)
+
+
+class IncrementalContext(Generic[K, R]):
+    """A fetch within a session: the session's partitions, of which the answer has the news only (S-6)."""
+
+    __slots__ = ("_expected_epoch", "session")
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._expected_epoch = session.epoch
+
+    def partitions(self) -> Iterable[tuple[K, PartitionRequest]]:
+        return [(key, cached.request) for key, cached in self.session.partitions.items()]  # type: ignore[misc]
+
+    def included(self, results: Results[K, R]) -> Results[K, R]:
+        if self._overtaken:
+            return ()
+        cached = self.session.partitions
+        return [(key, result) for key, result in results if cached[key].is_news(result)]
+
+    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
+        if self._overtaken:
+            return self._overtaken_answer()
+        news = self.included(results)
+        cached = self.session.partitions
+        for key, result in news:
+            partition = cached[key]
+            partition.told(result)
+            if result.has_records:
+                # To the end, so that partitions with much data do not starve the others (S-9).
+                del cached[key]
+                cached[key] = partition
+        return Answer(0, self.session.session_id, news)
+
+    def throttled(self) -> Answer[K, R]:
+        return self._overtaken_answer() if self._overtaken else Answer(0, self.session.session_id, ())
+
+    @property
+    def _overtaken(self) -> bool:
+        # Another request advanced the session while this one was parked (S-8).
+        return self.session.epoch != self._expected_epoch
+
+    def _overtaken_answer(self) -> Answer[K, R]:
+        return Answer(ErrorCode.INVALID_FETCH_SESSION_EPOCH, self.session.session_id, ())
+
+
+class ErrorContext(Generic[K, R]):
+    """A fetch whose session cannot be had: the error is all its answer, and nothing is read (S-3)."""
+
+    __slots__ = ("error_code",)
+
+    def __init__(self, error_code: int) -> None:
+        self.error_code = error_code
+
+    def partitions(self) -> Iterable[tuple[K, PartitionRequest]]:
+        return ()
+
+    def included(self, results: Results[K, R]) -> Results[K, R]:
+        return ()
+
+    def commit(self, results: Results[K, R], now_ms: int) -> Answer[K, R]:
+        return Answer(self.error_code, NO_SESSION, ())
+
+    def throttled(self) -> Answer[K, R]:
+        # The error is lost with the answer: the client meets it again with its next request (S-10).
+        return Answer(0, NO_SESSION, ())
+
+
+FetchContext = SessionlessContext[K, R] | IncrementalContext[K, R] | ErrorContext[K, R]
+
+
+@dataclass(slots=True)
+class SessionCache:
+    """The sessions of one broker, at most `slots`. `random` chooses ids, so that a run with one seed replays."""
+
+    random: Random
+    slots: int = DEFAULT_SLOTS
+    eviction_age_ms: int = EVICTION_AGE_MS
+    evictions: int = 0
+    partition_count: int = 0
+    _sessions: dict[int, Session] = field(default_factory=dict)
+    """In order of last use."""
+    _evictable_by_all: dict[int, Session] = field(default_factory=dict)
+    _evictable_by_privileged: dict[int, Session] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, session_id: int) -> Session | None:
+        return self._sessions.get(session_id)
+
+    def begin(
+        self,
+        session_id: int,
+        epoch: int,
+        partitions: Iterable[tuple[K, PartitionRequest]],
+        forgotten: Iterable[K],
+        uses_topic_ids: bool,
+        privileged: bool,
+        now_ms: int,
+    ) -> FetchContext[K, PartitionResult]:
+        """The context of a request. The request side of a session is updated here, whatever becomes of the answer.
+
+        partitions: in the order of the request; of duplicates the place of the first and the data of the last counts
+        (F-6).
+        uses_topic_ids: Fetch 13 and later. privileged: the request of a follower. Versions before 7 say (0, -1).
+        """
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if session_id != NO_SESSION:
+                self.close(session_id)
+            if epoch == FINAL_EPOCH:
+                return SessionlessContext(dict(partitions))
+            return FullContext(dict(partitions), self, privileged, uses_topic_ids)
+        return self._continue(session_id, epoch, dict(partitions), forgotten, uses_topic_ids, now_ms)
+
+    def close(self, session_id: int) -> None:
+        """Forget a session, if it is there."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._evictable_by_all.pop(session_id, None)
+            self._evictable_by_privileged.pop(session_id, None)
+            self.partition_count -= session.cached_size
+
+    def create(self, partitions: dict[Hashable, _Cached], privileged: bool, uses_topic_ids: bool, now_ms: int) -> int:
+        """The id of a new session, or 0 if there is no slot for it (S-2, S-13)."""
+        if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
+            return NO_SESSION
+        session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms)
+        self._sessions[session.session_id] = session
+        self.touch(session, now_ms)
+        return session.session_id
+
+    def touch(self, session: Session, now_ms: int) -> None:
+        """Note the use of a session: it is the last to be evicted for age, and its size and age count as of now."""
+        session_id = session.session_id
+        del self._sessions[session_id]
+        self._sessions[session_id] = session
+        session.last_used_ms = now_ms
+        self.partition_count += len(session.partitions) - session.cached_size
+        session.cached_size = len(session.partitions)
+        is_old = now_ms - session.created_ms > self.eviction_age_ms
+        if is_old:
+            self._evictable_by_all[session_id] = session
+        if is_old or not session.privileged:
+            self._evictable_by_privileged[session_id] = session
+
+    def _continue(
+        self,
+        session_id: int,
+        epoch: int,
+        partitions: dict[K, PartitionRequest],
+        forgotten: Iterable[K],
+        uses_topic_ids: bool,
+        now_ms: int,
+    ) -> FetchContext[K, PartitionResult]:
+        session = self._sessions.get(session_id)
+        if session is None:
+            return ErrorContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            return ErrorContext(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            return ErrorContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        _update(session, partitions, forgotten)
+        if not session.partitions:
+            self.close(session_id)
+            return SessionlessContext(partitions)
+        self.touch(session, now_ms)
+        session.epoch = next_epoch(epoch)
+        return IncrementalContext(session)
+
+    def _evict_for(self, privileged: bool, size: int, now_ms: int) -> bool:
+        # Looking through the sessions costs time only when the cache is full and a new session is wanted.
+        victim = self._stale(now_ms) or self._worth_less(privileged, size)
+        if victim is None:
+            return False
+        self.close(victim.session_id)
+        self.evictions += 1
+        return True
+
+    def _stale(self, now_ms: int) -> Session | None:
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now_ms - oldest.last_used_ms <= self.eviction_age_ms:
+            return None
+        equally_old = takewhile(lambda s: s.last_used_ms == oldest.last_used_ms, self._sessions.values())
+        return min(equally_old, key=lambda s: s.session_id)
+
+    def _worth_less(self, privileged: bool, size: int) -> Session | None:
+        candidates = self._evictable_by_privileged if privileged else self._evictable_by_all
+        lowest = min(candidates.values(), key=lambda s: s.evictable_key, default=None)
+        if lowest is None or (privileged, size, NO_SESSION) < lowest.evictable_key:
+            return None
+        return lowest
+
+    def _unused_id(self) -> int:
+        while True:
+            session_id = self.random.randrange(1, MAX_EPOCH)
+            if session_id not in self._sessions:
+                return session_id
+
+
+def _update(session: Session, partitions: dict[K, PartitionRequest], forgotten: Iterable[K]) -> None:
+    # New partitions go to the end; what is asked replaces what was asked as a whole; then the forgotten ones go (S-4).
+    cached = session.partitions
+    for key, request in partitions.items():
+        known = cached.get(key)
+        if known is None:
+            cached[key] = _Cached(request)
+        else:
+            known.request = request
+    for key in forgotten:
+        cached.pop(key, None)

@@ -1,0 +1,88 @@
+"""CreateTopics (key 19, versions 0-7).
+
+v1 validate_only and messages; v2 throttle time; v4 -1 for the broker's own partition count and replication factor; v5 flexible, tells
+the settings of what was made; v7 topic ids.
+Behaviour: each topic stands for itself; a topic named twice in a request is refused with 42 wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from broker.errors import KafkaError
+from broker.metadata.image import Topic
+from broker.registry import RequestContext, Response, register
+from broker.settings import TOPIC_SETTINGS
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+FIRST_VERSION_WITH_CONFIGS = 5
+
+
+def _failed(context: RequestContext, request: CreateTopicsRequest, error_code: int) -> Response:
+    return Response(CreateTopicsResponse(topics=[_error(t.name, error_code, None) for t in request.topics]))
+
+
+@register(ApiKey.CREATE_TOPICS, 0, 7, _failed)
+def create_topics(context: RequestContext, request: CreateTopicsRequest) -> Response:
+    named = Counter(t.name for t in request.topics)
+    results = []
+    for asked in request.topics:
+        if named[asked.name] == 1:
+            results.append(_create(context, asked, request.validate_only))
+    results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
+    return Response(CreateTopicsResponse(topics=results))
+
+
+def _create(context: RequestContext, asked: CreatableTopic, validate_only: bool) -> CreatableTopicResult:
+    controller = context.node.cluster.controller
+    try:
+        if asked.assignments and (asked.num_partitions != -1 or asked.replication_factor != -1):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "Give either an assignment, with -1 for partitions and replication factor, or these two.",
+            )
+        assignment = {a.partition_index: a.broker_ids for a in asked.assignments}
+        configs = {c.name: _value(c.name, c.value) for c in asked.configs}
+        topic = controller.plan_topic(asked.name, asked.num_partitions, asked.replication_factor, assignment, configs)
+        if not validate_only:
+            controller.create_topic(topic)
+    except KafkaError as error:
+        return _error(asked.name, error.error_code, error.message)
+    return _made(context, topic)
+
+
+def _value(name: str, value: str | None) -> str:
+    if value is None:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
+    return value
+
+
+def _made(context: RequestContext, topic: Topic) -> CreatableTopicResult:
+    result = CreatableTopicResult(
+        topic.name,
+        topic.topic_id,
+        0,
+        None,
+        num_partitions=len(topic.partitions),
+        replication_factor=topic.replication_factor,
+    )
+    if context.api_version >= FIRST_VERSION_WITH_CONFIGS:
+        config = context.node.config.cluster
+        described = [config.describe_topic(context.node.broker_id, topic.configs, name) for name in TOPIC_SETTINGS]
+        result.configs = [
+            CreatableTopicConfigs(d.name, d.value, False, int(d.source), False)
+            for d in described
+        ]
+    return result
+
+
+def _error(name: str, error_code: int, message: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name, error_code=int(error_code), error_message=message)

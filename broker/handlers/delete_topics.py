@@ -1,0 +1,73 @@
+"""DeleteTopics (key 20, versions 0-6).
+
+v1 throttle time; v4 flexible; v5 messages; v6 topics by name or by id.
+Behaviour: each topic stands for itself; a topic asked for twice, or by neither or both of name and id, is refused with 42.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from broker.errors import KafkaError
+from broker.metadata.image import NO_TOPIC_ID
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+FIRST_VERSION_BY_ID = 6
+
+
+def _asked(context: RequestContext, request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+    if context.api_version >= FIRST_VERSION_BY_ID:
+        return request.topics
+    return [DeleteTopicState(name) for name in request.topic_names]
+
+
+def _failed(context: RequestContext, request: DeleteTopicsRequest, error_code: int) -> Response:
+    asked = _asked(context, request)
+    return Response(
+        DeleteTopicsResponse(responses=[DeletableTopicResult(t.name, t.topic_id, int(error_code)) for t in asked])
+    )
+
+
+@register(ApiKey.DELETE_TOPICS, 0, 6, _failed)
+def delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> Response:
+    asked = _asked(context, request)
+    times = Counter((t.name, t.topic_id) for t in asked)
+    results = [_delete(context, t, times[(t.name, t.topic_id)]) for t in asked]
+    return Response(DeleteTopicsResponse(responses=results))
+
+
+def _delete(context: RequestContext, asked: DeleteTopicState, times: int) -> DeletableTopicResult:
+    result = DeletableTopicResult(asked.name, asked.topic_id)
+    try:
+        result.name, result.topic_id = _find(context, asked, times)
+        if not context.node.config["delete.topic.enable"]:
+            raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
+        context.node.cluster.controller.delete_topic(result.name)
+    except KafkaError as error:
+        result.error_code, result.error_message = error.error_code, error.message
+    return result
+
+
+def _find(context: RequestContext, asked: DeleteTopicState, times: int) -> tuple[str, bytes]:
+    image = context.node.image
+    by_id = asked.topic_id != NO_TOPIC_ID
+    if times > 1 or by_id == (asked.name is not None):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Name each topic once, by its name or by its id.")
+    if by_id:
+        topic = image.topic_by_id(asked.topic_id)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+    else:
+        found = image.topics.get(asked.name or "")
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        topic = found
+    return topic.name, topic.topic_id

@@ -1,0 +1,47 @@
+"""DescribeCluster (key 60, versions 0-1): cluster id, controller, brokers.
+
+v1 asks for brokers (endpoint type 1) or controllers (2).
+Behaviour: M-7. This broker has no controllers of their own to tell about: type 2 is 114, any other 115; v0 has no such field.
+"""
+
+from __future__ import annotations
+
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS, CONTROLLERS = 1, 2
+ALL_CLUSTER_OPERATIONS = 0b1_1111_1111_0000
+"""What `AclEntry.supportedOperations` lists for a cluster, as bits: without access control, all of it."""
+
+
+def _failed(context: RequestContext, request: DescribeClusterRequest, error_code: int) -> Response:
+    return Response(DescribeClusterResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.DESCRIBE_CLUSTER, 0, 1, _failed)
+def describe_cluster(context: RequestContext, request: DescribeClusterRequest) -> Response:
+    if request.endpoint_type != BROKERS:
+        mismatched = request.endpoint_type == CONTROLLERS
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE if mismatched else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        return Response(
+            DescribeClusterResponse(
+                error_code=int(error),
+                error_message=f"Endpoint type {request.endpoint_type} was asked of a broker; it tells type {BROKERS}.",
+            )
+        )
+    image, listener = context.node.image, context.peer.listener_name
+    live = image.alive_on(listener)
+    response = DescribeClusterResponse(
+        cluster_id=image.cluster_id,
+        controller_id=live[0].broker_id if live else -1,
+        brokers=[DescribeClusterBroker(b.broker_id, *b.listeners[listener], b.rack) for b in live],
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+    return Response(response)

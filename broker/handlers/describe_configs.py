@@ -1,0 +1,101 @@
+"""DescribeConfigs (key 32, versions 0-4): the settings of topics and brokers, and where each value comes from.
+
+v1 synonyms and sources; v3 types and documentation; v4 flexible.
+Behaviour: resource type 2 is a topic, 4 a broker ("" is the default of all brokers: what was changed for all while running).
+A broker tells about itself only. Loggers (8) and other types are refused with 42.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.config import Described, Source
+from broker.errors import KafkaError
+from broker.metadata.controller import topic_name_is_legal
+from broker.registry import RequestContext, Response, register
+from broker.settings import BROKER_SETTINGS, TOPIC_SETTINGS
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+TOPIC, BROKER = 2, 4
+TYPE_NUMBERS = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
+
+
+def _failed(context: RequestContext, request: DescribeConfigsRequest, error_code: int) -> Response:
+    results = [
+        DescribeConfigsResult(int(error_code), None, r.resource_type, r.resource_name) for r in request.resources
+    ]
+    return Response(DescribeConfigsResponse(results=results))
+
+
+@register(ApiKey.DESCRIBE_CONFIGS, 0, 4, _failed)
+def describe_configs(context: RequestContext, request: DescribeConfigsRequest) -> Response:
+    return Response(DescribeConfigsResponse(results=[_resource(context, request, r) for r in request.resources]))
+
+
+def _resource(
+    context: RequestContext, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(0, None, resource.resource_type, resource.resource_name)
+    try:
+        if resource.resource_type == TOPIC:
+            described = _topic(context, resource.resource_name)
+        elif resource.resource_type == BROKER:
+            described = _broker(context, resource.resource_name)
+        else:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {resource.resource_type}.")
+    except KafkaError as error:
+        result.error_code, result.error_message = error.error_code, error.message
+        return result
+    wanted = resource.configuration_keys
+    result.configs = [
+        _config(d, request.include_synonyms, resource.resource_type)
+        for d in described
+        if not wanted or d.name in wanted
+    ]
+    return result
+
+
+def _topic(context: RequestContext, name: str) -> Iterable[Described]:
+    if not topic_name_is_legal(name):
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
+    topic = context.node.image.topics.get(name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    config = context.node.config.cluster
+    return [config.describe_topic(context.node.broker_id, topic.configs, key) for key in TOPIC_SETTINGS]
+
+
+def _broker(context: RequestContext, name: str) -> Iterable[Described]:
+    config, own_id = context.node.config.cluster, context.node.broker_id
+    if name == "":
+        return [d for d in (config.describe_broker(-1, key) for key in config.dynamic_all) if d.source != Source.DEFAULT]
+    if not name.isdigit():
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != own_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {own_id}, but received {name}")
+    return [config.describe_broker(own_id, key) for key in BROKER_SETTINGS]
+
+
+def _config(described: Described, with_synonyms: bool, resource_type: int) -> DescribeConfigsResourceResult:
+    setting = described.setting
+    result = DescribeConfigsResourceResult(
+        described.name,
+        described.value,
+        read_only=resource_type == BROKER and not setting.dynamic,
+        is_default=described.source == Source.DEFAULT,
+        config_source=int(described.source),
+        config_type=TYPE_NUMBERS[setting.kind],
+        documentation=None,
+    )
+    if with_synonyms:
+        result.synonyms = [DescribeConfigsSynonym(name, value, int(source)) for name, value, source in described.layers]
+    return result

@@ -1,0 +1,284 @@
+"""Fetch (key 1, versions 0-17): records from partitions, for consumers and followers.
+
+v1 throttle time; v3 a limit for the whole answer; v4 isolation level, magic 2; v5 log start offsets; v7 sessions; v9 the leader epoch that
+the client knows; v11 racks; v12 flexible, diverging epochs; v13 topic ids instead of names; v15 replica id in a tagged struct;
+v16 endpoints of leaders that moved; v17 directory ids.
+Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.delayed_fetch`, sessions in `fetch.session`.
+Before v4 a partition with data answers 35: magic 2 cannot be told to such a client, and down-conversion comes with a later issue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from broker.fetch.delayed_fetch import DelayedFetch, must_answer_now
+from broker.fetch.read import (
+    FIRST_VERSION_WITH_CLIENT_METADATA,
+    FetchParams,
+    PartitionFetch,
+    PartitionRead,
+    failed,
+)
+from broker.fetch.session import FetchContext, PartitionRequest
+from broker.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
+from broker.replication.selector import ClientMetadata
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    SnapshotId,
+)
+
+FIRST_VERSION_BY_ID = 13
+FIRST_VERSION_WITH_REPLICA_STATE = 15
+FIRST_VERSION_WITH_ENDPOINTS = 16
+READ_COMMITTED = 1
+NEW_SESSION_EPOCH = 0
+# Shared by all answers that do not say otherwise; never written to.
+NO_DIVERGENCE, NO_LEADER, NO_SNAPSHOT = EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId()
+MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+Key = tuple[Any, int]
+"""(topic name or topic id, partition index), as the request names it."""
+
+
+def _failed(context: RequestContext, request: FetchRequest, error_code: int) -> Response:
+    by_id = context.api_version >= FIRST_VERSION_BY_ID
+    results = [
+        ((t.topic_id if by_id else t.topic, p.partition), failed(error_code)) for t in request.topics for p in t.partitions
+    ]
+    return Response(
+        FetchResponse(responses=_grouped(context, results, False)), Charge.FETCH, emptied=FetchResponse
+    )
+
+
+@register(ApiKey.FETCH, 0, 17, _failed)
+def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOperation:
+    node, now_ms = context.node, context.now_ms
+    params = _params(context, request)
+    by_id = context.api_version >= FIRST_VERSION_BY_ID
+    session: FetchContext[Key, Any] = node.sessions.begin(
+        request.session_id,
+        request.session_epoch,
+        _asked(request, by_id),
+        [(t.topic_id if by_id else t.topic, p) for t in request.forgotten_topics_data for p in t.partitions],
+        by_id,
+        params.from_follower,
+        now_ms,
+    )
+    keys, fetches = _resolve(context, session, by_id)
+    results = node.reader.read_all(params, fetches, node.image, now_ms)
+    answer = _Answer(context, params, session, keys, fetches)
+    if params.from_follower:
+        _note_follower(context, params, fetches, results)
+    min_bytes = min(params.min_bytes, params.max_bytes)  # F-5
+    first_of_session = request.session_epoch == NEW_SESSION_EPOCH
+    if must_answer_now(params, min_bytes, fetches, results) or answer.owed_at_once(first_of_session):
+        return answer.build(results, now_ms)
+    delayed = DelayedFetch(
+        params,
+        min_bytes,
+        fetches,
+        node.reader,
+        node.replicas,
+        lambda: node.image,
+        lambda late, at_ms: operation.complete(answer.build(late, at_ms), at_ms),
+    )
+    operation = DelayedOperation(delayed.abandon)
+    delayed.park(node.timers, now_ms + params.max_wait_ms)
+    node.journal.event(now_ms, node.broker_id, "parked", api="Fetch", client_id=context.client_id)
+    return operation
+
+
+def _params(context: RequestContext, request: FetchRequest) -> FetchParams:
+    version = context.api_version
+    in_state = version >= FIRST_VERSION_WITH_REPLICA_STATE
+    replica_id = request.replica_state.replica_id if in_state else request.replica_id
+    client = None
+    if replica_id < 0 and version >= FIRST_VERSION_WITH_CLIENT_METADATA and context.node.replicas.selector is not None:
+        peer = context.peer
+        client = ClientMetadata(
+            request.rack_id, context.client_id or "", peer.client_address, peer.principal, peer.listener_name
+        )
+    return FetchParams(
+        version,
+        replica_id,
+        request.max_wait_ms,
+        request.min_bytes,
+        _max_bytes(context, request, replica_id),
+        request.isolation_level == READ_COMMITTED,
+        client,
+    )
+
+
+def _max_bytes(context: RequestContext, request: FetchRequest, replica_id: int) -> int:
+    """F-4: the client's wish, the broker's limit, and what the client's quota has room for in its window."""
+    node = context.node
+    limit = min(request.max_bytes, node.fetch_max_bytes)
+    if replica_id < 0 and node.quotas.fetch.enabled:
+        limit = min(limit, node.quotas.fetch.max_bytes_in_window(context.peer.principal, context.client_id))
+    return limit
+
+
+def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionRequest]]:
+    return [
+        (
+            (topic.topic_id if by_id else topic.topic, p.partition),
+            PartitionRequest(
+                p.fetch_offset,
+                p.partition_max_bytes,
+                p.log_start_offset,
+                p.current_leader_epoch,
+                p.last_fetched_epoch,
+            ),
+        )
+        for topic in request.topics
+        for p in topic.partitions
+    ]
+
+
+def _resolve(
+    context: RequestContext, session: FetchContext[Key, Any], by_id: bool
+) -> tuple[list[Key], list[PartitionFetch]]:
+    """What to read, readable partitions first: those found wrong before reading are answered after them (F-23)."""
+    image = context.node.image
+    good: list[tuple[Key, PartitionFetch]] = []
+    bad: list[tuple[Key, PartitionFetch]] = []
+    for key, asked in session.partitions():
+        topic = image.topic_by_id(key[0]) if by_id else image.topics.get(key[0])
+        error = 0
+        if topic is None:
+            error = int(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif not 0 <= key[1] < len(topic.partitions):
+            error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        name = "" if topic is None else topic.name
+        (bad if error else good).append((key, PartitionFetch(name, key[1], *asked, error)))
+    ordered = good + bad
+    return [key for key, _ in ordered], [one for _, one in ordered]
+
+
+def _note_follower(
+    context: RequestContext, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
+) -> None:
+    """N-11: what a follower asks for tells how far it is; only when it asks, not when it is answered, and not where logs part."""
+    for one, result in zip(fetches, results, strict=True):
+        if not result.error_code and not result.diverging:
+            partition = context.node.replicas.partitions[(one.topic, one.index)]
+            partition.follower_fetched(params.replica_id, one.offset, one.log_start_offset, context.now_ms)
+
+
+class _Answer:
+    """Builds the response of one fetch, now or when it has waited."""
+
+    __slots__ = ("_context", "_fetches", "_keys", "_params", "_session")
+
+    def __init__(
+        self,
+        context: RequestContext,
+        params: FetchParams,
+        session: FetchContext[Key, Any],
+        keys: list[Key],
+        fetches: list[PartitionFetch],
+    ) -> None:
+        self._context = context
+        self._params = params
+        self._session = session
+        self._keys = keys
+        self._fetches = fetches
+
+    def owed_at_once(self, first_of_session: bool) -> bool:
+        """D5: under `kip` a follower's first fetch of a session, and one with a stale high watermark, never wait."""
+        node, params = self._context.node, self._params
+        if not params.from_follower or not node.cluster.strict_kip:
+            return False
+        return first_of_session or any(
+            node.reader.owes_high_watermark(params, node.replicas.partitions[(f.topic, f.index)])
+            for f in self._fetches
+            if not f.error
+        )
+
+    def build(self, results: list[PartitionRead], now_ms: int) -> Result:
+        paired = list(zip(self._keys, results, strict=True))
+        news = self._session.included(paired)
+        message = FetchResponse(responses=_grouped(self._context, news, self._params.read_committed))
+        if self._context.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
+            _name_leaders(self._context, message)
+
+        def accepted() -> None:
+            answer = self._session.commit(paired, now_ms)
+            message.session_id, message.error_code = answer.session_id, int(answer.error_code)
+            if self._params.from_follower:
+                self._told(results)
+
+        def emptied() -> FetchResponse:
+            answer = self._session.throttled()
+            return FetchResponse(session_id=answer.session_id, error_code=int(answer.error_code))
+
+        charge = Charge.EXEMPT if self._params.from_follower else Charge.FETCH
+        return Response(message, charge, emptied, accepted)
+
+    def _told(self, results: list[PartitionRead]) -> None:
+        for one, result in zip(self._fetches, results, strict=True):
+            partition = self._context.node.replicas.find(one.topic, one.index)
+            follower = None if partition is None else partition.followers.get(self._params.replica_id)
+            if follower is not None:
+                follower.high_watermark = result.high_watermark
+
+
+def _grouped(
+    context: RequestContext, results: Sequence[tuple[Key, PartitionRead]], read_committed: bool
+) -> list[FetchableTopicResponse]:
+    """F-27: the order of the results stays; neighbours of one topic share its entry."""
+    by_id = context.api_version >= FIRST_VERSION_BY_ID
+    topics: list[FetchableTopicResponse] = []
+    last: object = None
+    for (topic, index), result in results:
+        if not topics or topic != last:
+            topics.append(FetchableTopicResponse(topic_id=topic) if by_id else FetchableTopicResponse(topic))
+            last = topic
+        topics[-1].partitions.append(_partition(context, index, result, read_committed))
+    return topics
+
+
+def _partition(context: RequestContext, index: int, result: PartitionRead, read_committed: bool) -> PartitionData:
+    told = read_committed and not result.error_code and result.preferred_read_replica < 0
+    data = PartitionData(
+        index,
+        result.error_code,
+        result.high_watermark,
+        result.last_stable_offset,
+        result.log_start_offset,
+        NO_DIVERGENCE,
+        NO_LEADER,
+        NO_SNAPSHOT,
+        [] if told else None,  # F-20
+        result.preferred_read_replica,
+        result.records,
+    )
+    if result.diverging_end is not None:
+        data.diverging_epoch = EpochEndOffset(*result.diverging_end)
+    return data
+
+
+def _name_leaders(context: RequestContext, message: FetchResponse) -> None:
+    """KIP-951: a partition that moved says who leads it now, and where that is (F-2)."""
+    image, listener = context.node.image, context.peer.listener_name
+    endpoints: dict[int, NodeEndpoint] = {}
+    for topic in message.responses:
+        known = image.topic_by_id(topic.topic_id)
+        for data in topic.partitions:
+            if data.error_code not in MOVED or known is None:
+                continue
+            leader, epoch = image.leader_of(known.name, data.partition_index)
+            data.current_leader = LeaderIdAndEpoch(leader, epoch)
+            endpoint = image.endpoint(leader, listener)
+            if endpoint is not None:
+                endpoints[leader] = NodeEndpoint(*endpoint)
+    message.node_endpoints = list(endpoints.values())

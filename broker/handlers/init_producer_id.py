@@ -1,0 +1,29 @@
+"""InitProducerId (key 22, versions 0-5): an id for an idempotent producer.
+
+v2 is flexible; v3 lets a producer keep its id and epoch; v4 and v5 change no layout.
+Behaviour: P-22. Transactional ids need the transaction coordinator, which comes with a later issue: they are refused with 53
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which no client retries.
+"""
+
+from __future__ import annotations
+
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+NONE = -1
+
+
+def _failed(context: RequestContext, request: InitProducerIdRequest, error_code: int) -> Response:
+    return Response(InitProducerIdResponse(error_code=int(error_code), producer_id=NONE, producer_epoch=NONE))
+
+
+@register(ApiKey.INIT_PRODUCER_ID, 0, 5, _failed)
+def init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> Response:
+    if request.transactional_id == "" or (request.producer_id == NONE) != (request.producer_epoch == NONE):
+        return _failed(context, request, ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is not None:
+        return _failed(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    # Without a transactional id Kafka hands out a fresh one each time, whatever id the producer brings.
+    return Response(InitProducerIdResponse(producer_id=context.node.cluster.next_producer_id(), producer_epoch=0))

@@ -1,0 +1,141 @@
+"""ListOffsets (key 2, versions 0-9): the offset for a time, or for the ends of the log.
+
+v0: an array of offsets; v1: one offset with its timestamp; v2 isolation level and throttle time; v4 leader epochs; v7 timestamp -3
+(the record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
+Behaviour: L-1 to L-10. replica_id -2 may ask any replica; everybody else is answered by the leader only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from broker.errors import KafkaError
+from broker.registry import RequestContext, Response, register
+from broker.replication.partition import Partition
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+CONSUMER = -1
+DEBUGGING_CONSUMER = -2
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+FIRST_VERSION_OF = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+FIRST_VERSION_WITH_ONE_OFFSET = 1
+FIRST_VERSION_WITH_LEADER_EPOCH = 4
+FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
+READ_COMMITTED = 1
+
+
+class Found(NamedTuple):
+    """offset -1: nothing is there, which is no error (L-6)."""
+
+    offset: int
+    timestamp: int = -1
+    leader_epoch: int = -1
+
+
+NOTHING = Found(-1)
+
+
+def _failed(context: RequestContext, request: ListOffsetsRequest, error_code: int) -> Response:
+    topics = [
+        ListOffsetsTopicResponse(t.name, [_error(p, error_code) for p in t.partitions]) for t in request.topics
+    ]
+    return Response(ListOffsetsResponse(topics=topics))
+
+
+@register(ApiKey.LIST_OFFSETS, 0, 9, _failed)
+def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> Response:
+    asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    by_name: dict[str, ListOffsetsTopicResponse] = {}
+    for topic in request.topics:
+        answer = by_name.setdefault(topic.name, ListOffsetsTopicResponse(topic.name))
+        for wanted in topic.partitions:
+            if asked[(topic.name, wanted.partition_index)] > 1:
+                answer.partitions.append(_error(wanted, ErrorCode.INVALID_REQUEST))
+            else:
+                answer.partitions.append(_one(context, request, topic.name, wanted))
+    return Response(ListOffsetsResponse(topics=list(by_name.values())))
+
+
+def _one(
+    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    version = context.api_version
+    try:
+        if wanted.timestamp < 0 and FIRST_VERSION_OF.get(wanted.timestamp, version + 1) > version:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        partition = _partition(context, request.replica_id, topic, wanted)
+        found = _look_up(context, request, partition, wanted.timestamp)
+    except KafkaError as error:
+        return _error(wanted, error.error_code)
+    if version < FIRST_VERSION_WITH_ONE_OFFSET:
+        offsets = [] if found.offset < 0 else _old_style(partition, wanted, found.offset)
+        return ListOffsetsPartitionResponse(wanted.partition_index, 0, offsets)
+    epoch = found.leader_epoch if version >= FIRST_VERSION_WITH_LEADER_EPOCH else -1
+    return ListOffsetsPartitionResponse(wanted.partition_index, 0, [], found.timestamp, found.offset, epoch)
+
+
+def _old_style(partition: Partition, wanted: ListOffsetsPartition, offset: int) -> list[int]:
+    """v0: up to max_num_offsets starts of segments, newest first; with one segment that is the end and the start."""
+    start = partition.log.log_start_offset
+    offsets = [offset] if offset == start or wanted.timestamp == EARLIEST else [offset, start]
+    return offsets[: max(0, wanted.max_num_offsets)]
+
+
+def _partition(context: RequestContext, replica_id: int, topic: str, wanted: ListOffsetsPartition) -> Partition:
+    """L-3, L-4: unknown 3; epoch 74 or 75; not the leader 6, unless the asker is a debugging one."""
+    node = context.node
+    partition = node.replicas.find(topic, wanted.partition_index)
+    if partition is None:
+        return node.replicas.leader_or_error(node.image, topic, wanted.partition_index)
+    error = partition.check_leader_epoch(wanted.current_leader_epoch)
+    if error:
+        raise KafkaError(error)
+    if replica_id != DEBUGGING_CONSUMER and not partition.is_leader:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return partition
+
+
+def _look_up(context: RequestContext, request: ListOffsetsRequest, partition: Partition, timestamp: int) -> Found:
+    log = partition.log
+    from_client = request.replica_id == CONSUMER
+    bound = log.log_end_offset
+    if from_client:
+        committed = request.isolation_level == READ_COMMITTED
+        high_watermark = min(log.high_watermark, log.log_end_offset)
+        bound = context.node.reader.last_stable_offset(partition) if committed else high_watermark
+    unknown = from_client and partition.is_leader and partition.high_watermark_unknown()
+    if timestamp == LATEST:
+        if unknown:
+            raise KafkaError(_not_available(context))
+        return Found(bound, -1, partition.leader_epoch)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        first = log.epochs.earliest()
+        epoch = first.epoch if first is not None and first.start_offset <= log.log_start_offset else -1
+        return Found(log.log_start_offset, -1, epoch)
+    if timestamp == LATEST_TIERED:
+        return NOTHING
+    record = log.offset_of_max_timestamp(bound) if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp, bound)
+    if record is not None:
+        return Found(record.offset, record.timestamp, record.leader_epoch)
+    if unknown:
+        raise KafkaError(_not_available(context))
+    return NOTHING
+
+
+def _not_available(context: RequestContext) -> int:
+    """KIP-207: a new leader does not know yet how far its predecessor had got (L-8)."""
+    known = context.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
+    return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def _error(wanted: ListOffsetsPartition, error_code: int) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(wanted.partition_index, int(error_code))

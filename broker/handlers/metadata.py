@@ -1,0 +1,146 @@
+"""Metadata (key 3, versions 0-12): who leads what, and where the brokers are.
+
+v0: an empty list means all topics; from v1 null does, and empty means none. v1 racks, controller, internal flag; v2 cluster id;
+v4 leave to auto-create; v5 offline replicas; v7 leader epochs; v8 authorised operations; v10 topic ids; v12 look-up by id.
+Behaviour: M-1 to M-6. A missing topic answers 3 and is created for the next request when the client and the broker allow it (M-3).
+"""
+
+from __future__ import annotations
+
+from broker.errors import KafkaError
+from broker.metadata.controller import topic_name_is_legal
+from broker.metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, BrokerState, Image, PartitionState, Topic
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+FIRST_VERSION_WITH_LISTENER_ERROR = 6
+FIRST_VERSION_BY_ID = 12
+ALL_OPERATIONS = 0b1111_1111_1000
+"""Read to IdempotentWrite: without access control everybody may do everything (`AclOperation`)."""
+
+
+def _failed(context: RequestContext, request: MetadataRequest, error_code: int) -> Response:
+    topics = [
+        MetadataResponseTopic(error_code=error_code, name=t.name, topic_id=t.topic_id) for t in request.topics or ()
+    ]
+    for topic in topics:
+        topic.name = topic.name or ""
+    return Response(MetadataResponse(topics=topics))
+
+
+@register(ApiKey.METADATA, 0, 12, _failed)
+def metadata(context: RequestContext, request: MetadataRequest) -> Response:
+    image = context.node.image
+    version = context.api_version
+    if _asks_oddly(request, version):
+        return _failed(context, request, ErrorCode.INVALID_REQUEST)
+    live = image.alive_on(context.peer.listener_name)
+    response = MetadataResponse(
+        brokers=[_broker(b, context.peer.listener_name) for b in live],
+        cluster_id=image.cluster_id,
+        controller_id=live[0].broker_id if live else -1,
+        topics=_topics(context, request, image),
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = ALL_OPERATIONS
+    return Response(response)
+
+
+def _asks_oddly(request: MetadataRequest, version: int) -> bool:
+    """M-2: a null name, or a topic id before ids are served."""
+    if not request.topics or version >= FIRST_VERSION_BY_ID:
+        return any(t.name is None and t.topic_id == NO_TOPIC_ID for t in request.topics or ())
+    return any(t.name is None or t.topic_id != NO_TOPIC_ID for t in request.topics)
+
+
+def _broker(broker: BrokerState, listener: str) -> MetadataResponseBroker:
+    host, port = broker.listeners[listener]
+    return MetadataResponseBroker(broker.broker_id, host, port, broker.rack)
+
+
+def _topics(context: RequestContext, request: MetadataRequest, image: Image) -> list[MetadataResponseTopic]:
+    wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
+    if wants_all:
+        return [_topic(context, request, image, topic) for topic in image.topics.values()]
+    assert request.topics is not None
+    if any(t.topic_id != NO_TOPIC_ID for t in request.topics):
+        return [_by_id(context, request, image, t.topic_id) for t in request.topics if t.topic_id != NO_TOPIC_ID]
+    names = dict.fromkeys(t.name or "" for t in request.topics)
+    return [_by_name(context, request, image, name) for name in names]
+
+
+def _by_id(context: RequestContext, request: MetadataRequest, image: Image, topic_id: bytes) -> MetadataResponseTopic:
+    topic = image.topic_by_id(topic_id)
+    if topic is None:
+        return MetadataResponseTopic(error_code=int(ErrorCode.UNKNOWN_TOPIC_ID), name=None, topic_id=topic_id)
+    return _topic(context, request, image, topic)
+
+
+def _by_name(context: RequestContext, request: MetadataRequest, image: Image, name: str) -> MetadataResponseTopic:
+    topic = image.topics.get(name)
+    if topic is not None:
+        return _topic(context, request, image, topic)
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not topic_name_is_legal(name):
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif request.allow_auto_topic_creation and context.node.config["auto.create.topics.enable"]:
+        error = _create(context, name)
+    return MetadataResponseTopic(error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS)
+
+
+def _create(context: RequestContext, name: str) -> int:
+    """M-3: the topic is there from the next request on; this one still answers 3, and clients ask again."""
+    cluster = context.node.cluster
+    try:
+        if name in INTERNAL_TOPICS:
+            cluster.controller.ensure_internal(name)
+        else:
+            cluster.auto_create(name)
+    except KafkaError as error:
+        # Too few brokers for default.replication.factor: a KRaft broker goes on answering 3.
+        if error.error_code != ErrorCode.INVALID_REPLICATION_FACTOR:
+            return error.error_code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _topic(context: RequestContext, request: MetadataRequest, image: Image, topic: Topic) -> MetadataResponseTopic:
+    reachable = {b.broker_id for b in image.alive_on(context.peer.listener_name)}
+    answer = MetadataResponseTopic(
+        0,
+        topic.name,
+        topic.topic_id,
+        topic.internal,
+        [_partition(context.api_version, image, reachable, p) for p in topic.partitions],
+    )
+    if request.include_topic_authorized_operations:
+        answer.topic_authorized_operations = ALL_OPERATIONS
+    return answer
+
+
+def _partition(version: int, image: Image, reachable: set[int], state: PartitionState) -> MetadataResponsePartition:
+    """M-4: errors are per partition; ids of dead brokers stay in the lists, but not in v0."""
+    error: int = 0
+    leader = state.leader
+    if leader < 0 or not image.is_alive(leader):
+        error, leader = ErrorCode.LEADER_NOT_AVAILABLE, -1
+    elif leader not in reachable:
+        known = version >= FIRST_VERSION_WITH_LISTENER_ERROR
+        error, leader = ErrorCode.LISTENER_NOT_FOUND if known else ErrorCode.LEADER_NOT_AVAILABLE, -1
+    replicas, isr = list(state.replicas), list(state.isr)
+    offline = [r for r in replicas if r not in reachable]
+    if version == 0 and offline:
+        replicas = [r for r in replicas if r in reachable]
+        isr = [r for r in isr if r in reachable]
+        error = error or ErrorCode.REPLICA_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        int(error), state.index, leader, state.leader_epoch, replicas, isr, offline
+    )
+

@@ -1,0 +1,160 @@
+"""Produce (key 0, versions 0-11): record batches into partitions.
+
+v1 throttle time (last, not first); v2 log append time; v3 only one magic-2 batch per partition; v5 log start offset; v7 zstd allowed;
+v8 record errors; v9 flexible; v10 current leader of a partition that moved; v11 no change of layout.
+Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records; acks=0 is never answered, and an error closes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.errors import KafkaError
+from broker.log.errors import InvalidBatch, StorageError
+from broker.log.validation import validate
+from broker.metadata.image import INTERNAL_TOPICS
+from broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
+from broker.replication.delayed_produce import Awaited, DelayedProduce
+from broker.replication.partition import Partition
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+ADMIN_CLIENT_ID = "__admin_client"
+ALL_IN_SYNC = -1
+FIRST_VERSION_WITH_CURRENT_LEADER = 10
+NO_LEADER_KNOWN = LeaderIdAndEpoch()
+
+
+def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -> Result:
+    if request.acks == 0:
+        return NoAnswer(close=True)
+    topics = [
+        TopicProduceResponse(t.name, [_error(p.index, error_code) for p in t.partition_data]) for t in request.topic_data
+    ]
+    return Response(ProduceResponse(topics), Charge.PRODUCE)
+
+
+@register(ApiKey.PRODUCE, 0, 11, _failed)
+def produce(context: RequestContext, request: ProduceRequest) -> Result | DelayedOperation:
+    acks = request.acks
+    if acks not in (ALL_IN_SYNC, 0, 1):
+        return _failed(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
+    response = ProduceResponse()
+    awaited: list[tuple[Awaited, PartitionProduceResponse]] = []
+    for topic in request.topic_data:
+        answers = []
+        for data in topic.partition_data:
+            answer, waiting = _append(context, topic.name, data, acks)
+            answers.append(answer)
+            if waiting is not None:
+                awaited.append((waiting, answer))
+        response.responses.append(TopicProduceResponse(topic.name, answers))
+    if acks == 0:
+        failed = any(p.error_code for t in response.responses for p in t.partition_responses)
+        return NoAnswer(close=failed)
+    if awaited:
+        return _wait(context, response, awaited, request.timeout_ms)
+    return _answer(context, response)
+
+
+def _append(
+    context: RequestContext, topic: str, data: PartitionProduceData, acks: int
+) -> tuple[PartitionProduceResponse, Awaited | None]:
+    """One partition. Errors before the append tell no log start offset, those of the append itself do (P-2)."""
+    node = context.node
+    partition = node.replicas.partitions.get((topic, data.index))
+    try:
+        if partition is None or not partition.is_leader:
+            partition = node.replicas.leader_or_error(node.image, topic, data.index)
+        if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker itself")
+        if acks == ALL_IN_SYNC:
+            partition.check_in_sync()
+        records: Any = data.records if data.records is not None else b""
+        batch, header = validate(records, context.api_version, partition.limits, context.now_ms)
+        appended = partition.log.append(batch, header, partition.leader_epoch)
+    except KafkaError as error:
+        return _error(data.index, error.error_code, error.message), None
+    except InvalidBatch as error:
+        return _invalid(data.index, error, partition), None
+    except StorageError as error:
+        return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(error)), None
+    if not appended.is_duplicate:
+        node.replicas.appended(partition, context.now_ms)
+    answer = PartitionProduceResponse(
+        data.index,
+        0,
+        appended.base_offset,
+        appended.log_append_time_ms,
+        partition.log.log_start_offset,
+        [],
+        None,
+        NO_LEADER_KNOWN,
+    )
+    required_offset = appended.last_offset + 1
+    if acks == ALL_IN_SYNC and partition.log.high_watermark < required_offset:
+        return answer, Awaited(partition, partition.leader_epoch, required_offset)
+    return answer, None
+
+
+def _error(index: int, error_code: int, message: str | None = None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index, int(error_code), -1, error_message=message)
+
+
+def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
+    answer = _error(index, error.error_code, error.message)
+    if error.log_start_known and partition is not None:
+        answer.log_start_offset = partition.log.log_start_offset
+    answer.record_errors = [BatchIndexAndErrorMessage(e.batch_index, e.message) for e in error.record_errors]
+    return answer
+
+
+def _wait(
+    context: RequestContext,
+    response: ProduceResponse,
+    awaited: list[tuple[Awaited, PartitionProduceResponse]],
+    timeout_ms: int,
+) -> DelayedOperation:
+    """P-13: answered when all is replicated, or with 7 at the deadline; the offsets told are real either way."""
+
+    def replicated(now_ms: int) -> None:
+        for waiting, answer in awaited:
+            answer.error_code = waiting.error_code
+        operation.complete(_answer(context, response), now_ms)
+
+    delayed = DelayedProduce([waiting for waiting, _ in awaited], replicated)
+    operation = DelayedOperation(delayed.abandon)
+    delayed.park(context.node.timers, context.now_ms + max(0, timeout_ms))
+    return operation
+
+
+def _answer(context: RequestContext, response: ProduceResponse) -> Response:
+    if context.api_version >= FIRST_VERSION_WITH_CURRENT_LEADER:
+        _name_leaders(context, response)
+    return Response(response, Charge.PRODUCE)
+
+
+def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
+    """KIP-951: a partition that moved says where to, so that the client need not ask."""
+    image, listener = context.node.image, context.peer.listener_name
+    endpoints: dict[int, NodeEndpoint] = {}
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                continue
+            leader, epoch = image.leader_of(topic.name, answer.index)
+            answer.current_leader = LeaderIdAndEpoch(leader, epoch)
+            endpoint = image.endpoint(leader, listener)
+            if endpoint is not None:
+                endpoints[leader] = NodeEndpoint(*endpoint)
+    response.node_endpoints = list(endpoints.values())

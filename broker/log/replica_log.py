@@ -1,0 +1,261 @@
+"""One replica's log: its batches (runs of the shared store), its offsets, its epochs, its producers.
+
+The log start and end offset move by the methods here; the high watermark is a plain attribute that the partition sets,
+and that truncation and a raised log start keep in range. A refused append changes nothing.
+(`UnifiedLog` and `LocalLog` in Kafka.) Must never know: who leads, who is in sync, wire messages, the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from broker.log import time_lookup
+from broker.log.epochs import UNDEFINED_END, EpochCache, EpochEnd
+from broker.log.errors import OffsetOutOfRange
+from broker.log.producer_state import ProducerStates
+from broker.log.runs import Runs
+from broker.log.scan import headers
+from broker.log.store import Region, Store
+from broker.log.time_lookup import FoundRecord
+from kafkaproto.records.batch import PREFIX_BYTES, BatchHeader, patch_offset_and_epoch
+
+NO_TIMESTAMP = -1
+
+
+class Appended(NamedTuple):
+    """What a Produce response tells of an append: inclusive offsets, and the time the log set (-1: CreateTime).
+
+    For a duplicate (P-18) these are the original batch's offsets and max_timestamp, and nothing was appended.
+    """
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    is_duplicate: bool
+
+
+class LogSlice(NamedTuple):
+    """What one read returns: `size_bytes` of batches in `records`, of which the last may be cut off (F-9).
+
+    `first_batch_bytes` is the size of the first batch to be read, also when the limit was too small for it;
+    0 when there was nothing to read.
+    """
+
+    records: Region
+    size_bytes: int
+    first_batch_bytes: int
+
+
+NOTHING = LogSlice(b"", 0, 0)
+
+
+class ReplicaLog:
+    """A replica's view of its partition's store.
+
+    Offsets: `log_start_offset` <= any readable offset < `log_end_offset`.
+    """
+
+    __slots__ = ("epochs", "high_watermark", "log_end_offset", "log_start_offset", "producers", "runs", "store")
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.runs = Runs(store)
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.high_watermark = 0
+        self.epochs = EpochCache()
+        self.producers = ProducerStates()
+
+    # Growing
+
+    def append(self, batch: memoryview, header: BatchHeader, leader_epoch: int) -> Appended:
+        """Append a validated batch as its leader: stamps base offset and epoch into `batch` (P-12).
+
+        `batch` is one whole batch, `header` its header as it came. Raises InvalidBatch with 45 or 47 (P-19, P-20),
+        StorageError when the store is full; then nothing has changed.
+        """
+        if header.producer_id >= 0:
+            original = self.producers.check(header)
+            if original is not None:
+                return Appended(original.first_offset, original.last_offset, original.max_timestamp, True)
+        base_offset = self.log_end_offset
+        patch_offset_and_epoch(batch, 0, base_offset, leader_epoch)
+        position = self.store.append(batch)
+        self.store.index.add(position, base_offset, header.max_timestamp)
+        self._take(position, header, base_offset, leader_epoch)
+        set_time_ms = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
+        return Appended(base_offset, self.log_end_offset - 1, set_time_ms, False)
+
+    def replicate_from(
+        self, leader: ReplicaLog, limit_bytes: int, at_least_one: bool = True, end_offset: int | None = None
+    ) -> int:
+        """Go on where this log ends with what `leader` has: whole batches, no copy; bytes that were taken.
+
+        As a follower's fetch: up to `limit_bytes`, or one batch that is larger if `at_least_one` (F-7); with
+        `end_offset` not further than the first batch that reaches it. Both logs share a store.
+        Raises OffsetOutOfRange if the leader's log does not reach this one's end.
+        """
+        leader.check_range(self.log_end_offset)
+        stop_offset = leader.log_end_offset if end_offset is None else min(end_offset, leader.log_end_offset)
+        taken = 0
+        for start, end in leader.runs.ranges(self.log_end_offset):
+            for position, header in headers(self.store, start, end):
+                size_bytes = header.size
+                fits = taken + size_bytes <= limit_bytes or (at_least_one and not taken)
+                if not fits or self.log_end_offset >= stop_offset:
+                    return taken
+                if header.base_offset < self.log_end_offset and len(self.runs):
+                    raise ValueError(f"the leader's batch at {header.base_offset} overlaps; truncate this log first")
+                self._take(position, header, header.base_offset, header.partition_leader_epoch)
+                taken += size_bytes
+        return taken
+
+    def _take(self, position: int, header: BatchHeader, base_offset: int, epoch: int) -> None:
+        """Make the batch at `position` of the store the end of this log."""
+        end_offset = base_offset + header.last_offset_delta + 1
+        self.runs.extend(position, header.batch_length + PREFIX_BYTES, base_offset, end_offset)
+        self.log_end_offset = end_offset
+        if epoch != self.epochs.latest and epoch >= 0:
+            self.epochs.assign(epoch, base_offset)
+        if header.producer_id >= 0:
+            self.producers.update(header, base_offset)
+
+    # Reading
+
+    def read(self, fetch_offset: int, limit_bytes: int, bound_offset: int, at_least_one: bool) -> LogSlice:
+        """The batches from the one that holds `fetch_offset`, up to before `bound_offset` (F-9, F-14, F-15).
+
+        At most `limit_bytes`, which may cut the last batch off; with `at_least_one` the first one whole even if
+        it is larger (F-7), without it nothing rather than a part of the first (F-10).
+        Raises OffsetOutOfRange (F-16); ValueError for a negative limit when there is something to read (F-13).
+        """
+        self.check_range(fetch_offset)
+        bound_offset = min(bound_offset, self.log_end_offset)
+        if fetch_offset >= bound_offset:
+            return NOTHING
+        place = self.runs.locate(fetch_offset)
+        readable_bytes = self.runs.readable_end(place, bound_offset) - place.position
+        if readable_bytes <= 0:
+            return NOTHING
+        if limit_bytes < 0:
+            raise ValueError(f"limit of {limit_bytes} bytes: it must not be negative")
+        first_batch_bytes = place.size_bytes
+        if limit_bytes < first_batch_bytes:
+            if not at_least_one:
+                return LogSlice(b"", 0, first_batch_bytes)
+            limit_bytes = first_batch_bytes
+        size_bytes = min(limit_bytes, readable_bytes)
+        return LogSlice(self.store.region(place.position, size_bytes), size_bytes, first_batch_bytes)
+
+    def bytes_between(self, fetch_offset: int, bound_offset: int) -> int:
+        """How many bytes a fetch from `fetch_offset` could get below `bound_offset`, without limits (F-29)."""
+        self.check_range(fetch_offset)
+        bound_offset = min(bound_offset, self.log_end_offset)
+        return self.runs.bytes_between(fetch_offset, bound_offset) if fetch_offset < bound_offset else 0
+
+    def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
+        """Whether one read from `fetch_offset` cannot reach `bound_offset` because its segment ends before (F-29)."""
+        bound_offset = min(bound_offset, self.log_end_offset)
+        if not self.log_start_offset <= fetch_offset < bound_offset:
+            return False
+        place = self.runs.locate(fetch_offset)
+        return self.store.segment_end(place.position) < self.runs.position_below(bound_offset)
+
+    def batches(self, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """(position in the store, header) of every batch from the one that holds `from_offset`, to the log's end."""
+        for start, end in self.runs.ranges(from_offset):
+            yield from headers(self.store, start, end)
+
+    def read_all(self) -> bytes:
+        """Every batch of this log, whole. For tests and tools: it is all in memory then."""
+        return b"".join(
+            self.store.read(position, header.size) for position, header in self.batches(self.log_start_offset)
+        )
+
+    # Look-ups
+
+    def offset_for_timestamp(self, timestamp: int, bound_offset: int) -> FoundRecord | None:
+        """The first record at or after `timestamp` (ms) and below `bound_offset` (L-6)."""
+        found = time_lookup.first_at_or_after(self.runs, timestamp, self.log_start_offset)
+        return found if found is not None and found.offset < bound_offset else None
+
+    def offset_of_max_timestamp(self, bound_offset: int) -> FoundRecord | None:
+        """The first record with the largest timestamp, None if it is not below `bound_offset` (L-7, KIP-734)."""
+        found = time_lookup.latest(self.runs, self.log_start_offset)
+        return found if found is not None and found.offset < bound_offset else None
+
+    def earliest_epoch(self) -> int:
+        """The leader epoch to tell with the log start offset (L-5), -1 if it is not known."""
+        earliest = self.epochs.earliest()
+        return earliest.epoch if earliest is not None and earliest.start_offset <= self.log_start_offset else -1
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
+        """Where `epoch` ended in this log (E-3)."""
+        return self.epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def divergence(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:
+        """Where a follower's log, that ends at `fetch_offset` in `last_fetched_epoch`, left this one (F-26, KIP-595).
+
+        None if it did not. Raises OffsetOutOfRange if its epoch is not known here, or its offset is below the start.
+        """
+        known = self.end_offset_for_epoch(last_fetched_epoch)
+        if known == UNDEFINED_END or fetch_offset < self.log_start_offset:
+            raise OffsetOutOfRange(fetch_offset, self.log_start_offset, self.log_end_offset)
+        diverged = known.epoch < last_fetched_epoch or known.end_offset < fetch_offset
+        return known if diverged else None
+
+    def check_range(self, offset: int) -> None:
+        """Raises OffsetOutOfRange unless `offset` is readable or the log's end (F-16)."""
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
+
+    # Shrinking
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop everything from `offset` on, at a batch boundary: the batch that holds `offset` goes whole (E-4).
+
+        Lowers a high watermark that is beyond the new end. An `offset` below the log start empties the log.
+        """
+        if offset >= self.log_end_offset:
+            return
+        if offset < self.log_start_offset:
+            self.restart_at(offset)
+            return
+        self.log_end_offset = self.runs.cut_end(offset)
+        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        self.epochs.truncate_from_end(self.log_end_offset)
+        self._learn_producers_again(self.producers.forget_from(self.log_end_offset))
+
+    def raise_log_start(self, offset: int) -> None:
+        """Records below `offset` can no longer be read (E-4): DeleteRecords, retention, a leader's log start.
+
+        A lower `offset` than the log start changes nothing; one above the log end is a ValueError (see `restart_at`).
+        Raises a high watermark below it. Space comes back when no replica needs it.
+        """
+        if offset <= self.log_start_offset:
+            return
+        if offset > self.log_end_offset:
+            raise ValueError(f"log start {offset} above log end {self.log_end_offset}")
+        self.log_start_offset = offset
+        self.high_watermark = max(self.high_watermark, offset)
+        self.epochs.truncate_from_start(offset)
+        self.runs.cut_start(offset)
+
+    def restart_at(self, offset: int) -> None:
+        """Forget everything and begin again, empty, at `offset`: the leader's log has moved on beyond this one."""
+        self.runs.clear()
+        self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+        self.epochs.clear()
+        self.producers.clear()
+
+    def close(self) -> None:
+        """This replica is gone: the store keeps nothing for it."""
+        self.runs.clear()
+
+    def _learn_producers_again(self, producer_ids: set[int]) -> None:
+        if producer_ids:
+            for _, header in self.batches(self.log_start_offset):
+                if header.producer_id in producer_ids:
+                    self.producers.update(header, header.base_offset)

@@ -1,0 +1,57 @@
+"""Walking over batches by their headers, in a range of positions of a store. Records are never looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+
+from broker.log.errors import StorageError
+from broker.log.index import INTERVAL_BYTES
+from broker.log.store import Store
+from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, read_header
+
+# What finding an offset needs of a header: base_offset, batch_length, last_offset_delta.
+_EXTENT = Struct(">qi11xi")
+# The batch that is looked for begins within an index interval; its header may reach over the end of it.
+_FIRST_READ_BYTES = INTERVAL_BYTES + HEADER_BYTES
+_LARGE_BATCH_BYTES = 4096
+_NEXT_READ_BYTES = 32 << 10
+
+
+def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of every batch that lies in `start`..`end`, both batch boundaries."""
+    position = chunk_start = start
+    chunk = b""
+    read_bytes = _FIRST_READ_BYTES
+    while position < end:
+        at = position - chunk_start
+        if at + HEADER_BYTES > len(chunk):
+            chunk = store.read(position, min(read_bytes, end - position))
+            chunk_start, at = position, 0
+        header = read_header(chunk, at)
+        size_bytes = header.batch_length + PREFIX_BYTES
+        yield position, header
+        position += size_bytes
+        # Large batches: read the headers only.
+        read_bytes = HEADER_BYTES if size_bytes > _LARGE_BATCH_BYTES else _NEXT_READ_BYTES
+
+
+def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int, int, int]:
+    """The first batch in `position`..`end` whose last offset is not below `offset`: position, size, base offset.
+
+    `(end, 0, offset)` if there is none.
+    """
+    unpack = _EXTENT.unpack_from
+    while position < end:
+        chunk = store.read(position, min(_FIRST_READ_BYTES, end - position))
+        at = 0
+        chunk_end = len(chunk) - _EXTENT.size
+        while at <= chunk_end:
+            base_offset, batch_length, last_offset_delta = unpack(chunk, at)
+            if base_offset + last_offset_delta >= offset:
+                return position + at, batch_length + PREFIX_BYTES, base_offset
+            at += batch_length + PREFIX_BYTES
+        if not at:
+            raise StorageError(f"position {position} is no longer in the store")
+        position += at
+    return end, 0, offset

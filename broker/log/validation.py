@@ -1,0 +1,262 @@
+"""Whether the bytes that a client produced to one partition may be appended, in the order in which Kafka judges.
+
+`ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rules P-4, P-8 to
+P-12. A topic with default settings pays for the 61-byte header and the checksum; records are opened only when a
+setting asks for it. So records that are malformed inside of a batch with a right checksum reach the log, and consumers.
+Must never know: offsets of the log, producers' sequences, the topic's name.
+
+Magic 0 and 1 are refused with 43 until batches are converted up; so is more than one batch before version 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from broker.log.errors import InvalidBatch, RecordError
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import DecodeError
+from kafkaproto.records.batch import (
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    MAGIC,
+    NO_TIMESTAMP,
+    PREFIX_BYTES,
+    TRANSACTIONAL,
+    BatchHeader,
+    NewRecord,
+    Record,
+    build_batch,
+    check_crc,
+    patch_log_append_time,
+    read_header,
+    records,
+)
+from kafkaproto.records.compression import Buffer, Compression
+
+_BASE_AND_LENGTH = Struct(">qi")
+_SMALLEST_BODY_BYTES = 14  # a batch_length below this cannot be a batch of any magic
+_CRC = Struct(">I")
+_ATTRIBUTES = Struct(">h")
+_MAGIC_AT = 16
+_CRC_AT = 17
+_ATTRIBUTES_AT = 21
+_UP_TO_MAGIC_BYTES = _MAGIC_AT + 1
+_ANY_TIMESTAMP = (1 << 63) - 1
+_SHOWN_ERRORS = 3
+# What a topic's compression.type asks for; "producer" is not here: batches stay as they came.
+_CODECS = {
+    "uncompressed": Compression.NONE,
+    "gzip": Compression.GZIP,
+    "snappy": Compression.SNAPPY,
+    "lz4": Compression.LZ4,
+    "zstd": Compression.ZSTD,
+}
+
+
+@dataclass(slots=True, frozen=True)
+class TopicLimits:
+    """The settings of a topic that decide about its batches, under Kafka's names with units.
+
+    `timestamp_before_max_ms`, `timestamp_after_max_ms`: how far a CreateTime record may be from the broker's time,
+    2**63 - 1 for any. `compression_type`: "producer" or the codec that batches must have.
+    """
+
+    max_message_bytes: int = 1048588
+    segment_bytes: int = 1 << 30
+    compact: bool = False
+    log_append_time: bool = False
+    timestamp_before_max_ms: int = _ANY_TIMESTAMP
+    timestamp_after_max_ms: int = _ANY_TIMESTAMP
+    compression_type: str = "producer"
+
+    @property
+    def judges_records(self) -> bool:
+        """Whether single records must be looked at."""
+        if self.compact:
+            return True
+        return (
+            not self.log_append_time and min(self.timestamp_before_max_ms, self.timestamp_after_max_ms) < _ANY_TIMESTAMP
+        )
+
+
+class Valid(NamedTuple):
+    """A batch as it is to be appended, writable, and its header."""
+
+    batch: memoryview
+    header: BatchHeader
+
+
+def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms: int) -> Valid:
+    """The one batch in `produced`, ready to be appended. Raises InvalidBatch.
+
+    `produced` is what a Produce request of version `produce_version` carries for one partition; a LogAppendTime topic
+    has `now_ms` stamped into it (P-12). Bytes after the batch that make no batch are left off (P-4).
+    """
+    batch = _only_batch(memoryview(produced), produce_version)
+    header = _checked_header(batch, limits)
+    _check_claims(header)
+    if limits.judges_records or header.is_log_append_time:
+        _check_records(batch, header, limits, now_ms)
+        batch, header = _with_clients_time(batch, header)
+    codec = _CODECS.get(limits.compression_type, header.compression)
+    if codec != header.compression:
+        batch, header = _compressed_anew(batch, header, Compression(codec), limits)
+    if batch.readonly:
+        batch = memoryview(bytearray(batch))
+    if limits.log_append_time:
+        patch_log_append_time(batch, now_ms)
+        header = read_header(batch)
+    if len(batch) > limits.segment_bytes:
+        raise InvalidBatch(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"A batch of {len(batch)} bytes is larger than segment.bytes {limits.segment_bytes}.",
+        )
+    return Valid(batch, header)
+
+
+def _only_batch(produced: memoryview, version: int) -> memoryview:
+    """P-4: from version 3 on exactly one batch, of magic 2."""
+    size_bytes = _batch_size(produced, 0)
+    if size_bytes is None:
+        raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
+    magic = produced[_MAGIC_AT]
+    if magic != MAGIC:
+        if version < 3:
+            raise _refused_early(
+                ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"Message format {magic} is not taken yet, only format 2."
+            )
+        raise _refused_early(ErrorCode.INVALID_RECORD, f"Produce version {version} must carry magic 2, not {magic}.")
+    batch = produced[:size_bytes]
+    if version < 7 and size_bytes >= HEADER_BYTES and read_header(batch).compression == Compression.ZSTD:
+        raise _refused_early(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} cannot carry zstd.")
+    if _batch_size(produced, size_bytes) is not None:
+        raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
+    return batch
+
+
+def _batch_size(produced: memoryview, at: int) -> int | None:
+    """The size on the wire of the complete batch that begins at `at`; None if there is none."""
+    left = len(produced) - at
+    if left < PREFIX_BYTES:
+        return None
+    batch_length: int = _BASE_AND_LENGTH.unpack_from(produced, at)[1]
+    if batch_length < _SMALLEST_BODY_BYTES:
+        raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"A batch length of {batch_length} bytes cannot be.")
+    if left < _UP_TO_MAGIC_BYTES:
+        return None
+    magic = produced[at + _MAGIC_AT]
+    if magic > MAGIC:
+        raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"Unknown magic {magic}.")
+    return batch_length + PREFIX_BYTES if left >= batch_length + PREFIX_BYTES else None
+
+
+def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
+    """P-8: base offset 0, not too large, checksum right; in this order."""
+    if _BASE_AND_LENGTH.unpack_from(batch)[0] != 0:
+        raise InvalidBatch(ErrorCode.INVALID_RECORD, "The base offset of a produced batch must be 0.")
+    _check_size(len(batch), limits)
+    if len(batch) < HEADER_BYTES:
+        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"A batch of {len(batch)} bytes has no room for its header.")
+    header = read_header(batch)
+    if not check_crc(batch):
+        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch is wrong.")
+    return header
+
+
+def _check_size(size_bytes: int, limits: TopicLimits) -> None:
+    if size_bytes > limits.max_message_bytes:
+        raise InvalidBatch(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"A batch of {size_bytes} bytes is larger than max.message.bytes {limits.max_message_bytes}.",
+        )
+
+
+def _check_claims(header: BatchHeader) -> None:
+    """P-9: what a client's header may not say."""
+    if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
+        raise InvalidBatch(
+            ErrorCode.INVALID_RECORD,
+            f"The batch tells {header.record_count} records, its offsets {header.last_offset_delta + 1}.",
+        )
+    if header.is_control:
+        raise InvalidBatch(ErrorCode.INVALID_RECORD, "Clients may not write control batches.")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise InvalidBatch(
+            ErrorCode.INVALID_RECORD,
+            f"Sequence number {header.base_sequence} of producer {header.producer_id} is negative.",
+        )
+
+
+def _check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, now_ms: int) -> None:
+    """P-10: every record is judged, and every refused one is told."""
+    errors: list[RecordError] = []
+    bad_timestamp = False
+    for index, record in enumerate(_opened(batch, header)):
+        if limits.compact and record.key is None:
+            errors.append(RecordError(index, "A compacted topic takes no record without a key."))
+            continue
+        message = _timestamp_error(record.timestamp, header, limits, now_ms)
+        if message is not None:
+            bad_timestamp = True
+            errors.append(RecordError(index, message))
+    if bad_timestamp:
+        raise InvalidBatch(
+            ErrorCode.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", errors
+        )
+    if errors:
+        shown = "; ".join(f"{error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
+        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{len(errors)} records were refused. {shown}", errors)
+
+
+def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, now_ms: int) -> str | None:
+    if not limits.log_append_time and timestamp != NO_TIMESTAMP:
+        earliest, latest = now_ms - limits.timestamp_before_max_ms, now_ms + limits.timestamp_after_max_ms
+        if not earliest <= timestamp <= latest:
+            return f"Timestamp {timestamp} is outside of {earliest}..{latest}."
+        return None
+    if header.is_log_append_time:
+        return "A producer must not set the timestamp type LogAppendTime."
+    return None
+
+
+def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
+    """A batch that calls its timestamps the log's on a CreateTime topic: they are its client's (P-12)."""
+    if not header.is_log_append_time:
+        return Valid(batch, header)
+    corrected = bytearray(batch)
+    _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
+    _CRC.pack_into(corrected, _CRC_AT, crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))
+    return Valid(memoryview(corrected), read_header(corrected))
+
+
+def _compressed_anew(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
+    """P-12: the same records in the topic's codec; the new size counts as the old one did."""
+    rebuilt = build_batch(
+        [NewRecord(record.value, record.key, record.timestamp, record.headers) for record in _opened(batch, header)],
+        compression=codec,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        attributes=header.attributes & TRANSACTIONAL,
+    )
+    _check_size(len(rebuilt), limits)
+    return Valid(memoryview(bytearray(rebuilt)), read_header(rebuilt))
+
+
+def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
+    """The records; P-9 if they are damaged."""
+    try:
+        yield from records(batch)
+    except DecodeError as error:
+        code = ErrorCode.CORRUPT_MESSAGE if header.compression else ErrorCode.INVALID_RECORD
+        raise InvalidBatch(code, f"The records of the batch are damaged: {error}") from error
+
+
+def _refused_early(error_code: ErrorCode, message: str) -> InvalidBatch:
+    """An error before the log is asked: the answer knows no log start offset (P-2)."""
+    return InvalidBatch(error_code, message, before_append=True)

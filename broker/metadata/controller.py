@@ -1,0 +1,221 @@
+"""The controller: the only one who changes the cluster's image. Topics, elections, in-sync replicas (`ReplicationControlManager`).
+
+Every change is one new image, published to whoever listens. Knows no log and no time: what a replica holds is the nodes' affair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+
+from broker.config import ClusterConfig, ConfigError, check_topic_settings
+from broker.errors import KafkaError
+from broker.metadata.assignment import assign
+from broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
+from kafkaproto.error_codes import ErrorCode
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
+
+Listener = Callable[[Image, Image, Sequence[str]], None]
+"""(old image, new image, names of topics that changed, came or went)"""
+
+
+def topic_name_is_legal(name: str) -> bool:
+    """1 to 249 of [a-zA-Z0-9._-], and neither "." nor ".." (M-3)."""
+    return _LEGAL_NAME.match(name) is not None and name not in (".", "..")
+
+
+class Controller:
+    """Holds `image`. `listeners` are called after each change, in the order in which they were added."""
+
+    def __init__(self, cluster_id: str, config: ClusterConfig, rng: Random) -> None:
+        self.image = Image.empty(cluster_id)
+        self.listeners: list[Listener] = []
+        self._config = config
+        self._rng = rng
+
+    # ---- brokers -------------------------------------------------------------------------------------------------------------
+
+    def set_broker(self, broker: BrokerState) -> None:
+        """A new broker, or new addresses of one that is known."""
+        self._publish(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
+
+    def broker_stopped(self, broker_id: int) -> None:
+        """Fence it: it leaves every ISR but those it is the last member of, and its leaderships go to others (clean only, or unclean where allowed)."""
+        self._set_alive(broker_id, False)
+        self._review([t for t in self.image.topics.values() if any(broker_id in p.isr for p in t.partitions)])
+
+    def broker_started(self, broker_id: int) -> None:
+        """It is alive again; partitions without a leader may get one."""
+        self._set_alive(broker_id, True)
+        self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
+
+    def _set_alive(self, broker_id: int, alive: bool) -> None:
+        broker = replace(self.image.brokers[broker_id], alive=alive)
+        self.set_broker(broker)
+
+    def _review(self, topics: Iterable[Topic]) -> None:
+        changed = {}
+        for topic in topics:
+            partitions = tuple(self._without_the_dead(topic, p) for p in topic.partitions)
+            if partitions != topic.partitions:
+                changed[topic.name] = replace(topic, partitions=partitions)
+        if changed:
+            self._publish(self.image.with_topics(changed), tuple(changed))
+
+    def _without_the_dead(self, topic: Topic, p: PartitionState) -> PartitionState:
+        alive = self.image.is_alive
+        isr = tuple(r for r in p.isr if alive(r)) or p.isr[:1]
+        if alive(p.leader) and p.leader in isr:
+            return p if isr == p.isr else replace(p, isr=isr, partition_epoch=p.partition_epoch + 1)
+        leader = next((r for r in p.replicas if r in isr and alive(r)), NO_LEADER)
+        if leader == NO_LEADER and self._config.topic_value(-1, topic.configs, "unclean.leader.election.enable"):
+            leader = next((r for r in p.replicas if alive(r)), NO_LEADER)
+            isr = (leader,) if leader != NO_LEADER else isr
+        if leader == p.leader and isr == p.isr:
+            return p
+        return replace(
+            p, isr=isr, leader=leader, leader_epoch=p.leader_epoch + 1, partition_epoch=p.partition_epoch + 1
+        )
+
+    # ---- topics --------------------------------------------------------------------------------------------------------------
+
+    def plan_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str] | None = None,
+    ) -> Topic:
+        """Check a topic to be and lay it out; nothing changes. -1 takes num.partitions, default.replication.factor.
+
+        Raises KafkaError 17, 36, 37, 38, 39, 40 as CreateTopics answers them.
+        """
+        if not topic_name_is_legal(name):
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic name {name!r} is illegal: use 1 to 249 of a-z A-Z 0-9 . _ - and neither '.' nor '..'",
+            )
+        if name in self.image.topics:
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        try:
+            check_topic_settings(configs or {})
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        replicas = self._given(assignment) if assignment else self._laid_out(partitions, replication_factor)
+        topic_id = self._rng.randbytes(16)
+        states = tuple(self._new_partition(i, r) for i, r in enumerate(replicas))
+        return Topic(name, topic_id, states, dict(configs or {}))
+
+    def create_topic(self, topic: Topic) -> None:
+        """Publish what `plan_topic` made."""
+        self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
+
+    def _new_partition(self, index: int, replicas: tuple[int, ...]) -> PartitionState:
+        isr = tuple(r for r in replicas if self.image.is_alive(r))
+        return PartitionState(index, replicas, isr or replicas, isr[0] if isr else NO_LEADER, 0, 0)
+
+    def _laid_out(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+        count = self._config.get(-1, "num.partitions") if partitions == -1 else partitions
+        factor = self._config.get(-1, "default.replication.factor") if replication_factor == -1 else replication_factor
+        if count <= 0:
+            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Number of partitions was {count}; it must be 1 or more.")
+        racks = {b.broker_id: b.rack for b in self.image.brokers.values() if b.alive}
+        if factor <= 0:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR, f"Replication factor was {factor}; it must be 1 or more."
+            )
+        if factor > len(racks):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Replication factor {factor} is larger than the {len(racks)} brokers that are alive.",
+            )
+        return assign(count, factor, racks)
+
+    def _given(self, assignment: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
+        wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        if sorted(assignment) != list(range(len(assignment))):
+            raise KafkaError(wrong, "Partitions must be a consecutive 0-based sequence.")
+        factor = len(assignment[0])
+        for replicas in assignment.values():
+            if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != factor:
+                raise KafkaError(wrong, "Every partition needs the same number of distinct replicas, one at least.")
+            unknown = [r for r in replicas if r not in self.image.brokers]
+            if unknown:
+                raise KafkaError(wrong, f"Broker {unknown[0]} does not exist.")
+        return [tuple(assignment[i]) for i in range(len(assignment))]
+
+    def delete_topic(self, name: str) -> None:
+        """Raises KafkaError 3 when there is none."""
+        if name not in self.image.topics:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+        self._publish(self.image.with_topics({}, (name,)), (name,))
+
+    def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
+        """Replace a topic's own settings. Raises KafkaError 3, ConfigError."""
+        topic = self.image.topics.get(name)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
+        check_topic_settings(configs)
+        self._publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
+
+    # ---- partitions ----------------------------------------------------------------------------------------------------------
+
+    def change_isr(self, topic: str, index: int, isr: Sequence[int]) -> None:
+        """What a leader decided about its followers (`AlterPartition`). Only live replicas may join."""
+        state = self.image.partition(topic, index)
+        if state is None:
+            return
+        new = tuple(r for r in state.replicas if r in isr and self.image.is_alive(r))
+        if new and new != state.isr:
+            self._replace(topic, replace(state, isr=new, partition_epoch=state.partition_epoch + 1))
+
+    def elect(self, topic: str, index: int, leader: int) -> None:
+        """Make `leader` lead, one epoch on. Raises KafkaError 3 for an unknown partition, 80 when it is not alive and in sync."""
+        state = self.image.partition(topic, index)
+        if state is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+        if leader not in state.isr or not self.image.is_alive(leader):
+            raise KafkaError(
+                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+                f"Broker {leader} cannot lead {topic}-{index}: its in-sync replicas are {list(state.isr)}.",
+            )
+        self._replace(
+            topic,
+            replace(
+                state, leader=leader, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1
+            ),
+        )
+
+    def _replace(self, topic: str, state: PartitionState) -> None:
+        old = self.image.topics[topic]
+        partitions = (*old.partitions[: state.index], state, *old.partitions[state.index + 1 :])
+        self._publish(self.image.with_topics({topic: replace(old, partitions=partitions)}), (topic,))
+
+    def ensure_internal(self, name: str) -> Topic:
+        """The internal topic `name`, created on first use with the settings that Kafka has for it."""
+        existing = self.image.topics.get(name)
+        if existing is not None:
+            return existing
+        assert name in INTERNAL_TOPICS
+        prefix = "offsets.topic" if name == "__consumer_offsets" else "transaction.state.log"
+        alive = sum(b.alive for b in self.image.brokers.values())
+        factor = self._config.get(-1, f"{prefix}.replication.factor")
+        if factor > alive:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"{name} needs {factor} brokers ({prefix}.replication.factor), {alive} are alive.",
+            )
+        topic = self.plan_topic(
+            name, self._config.get(-1, f"{prefix}.num.partitions"), factor, None, {"cleanup.policy": "compact"}
+        )
+        self.create_topic(topic)
+        return topic
+
+    def _publish(self, image: Image, changed: Sequence[str]) -> None:
+        old, self.image = self.image, image
+        for listener in self.listeners:
+            listener(old, image, changed)

@@ -1,0 +1,111 @@
+"""The cluster as everybody sees it: one immutable image per change (`MetadataImage` in Kafka).
+
+Brokers, racks, listeners, topics, ids, leaders, in-sync replicas. Knows no log, no connection, no wire message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+NO_LEADER = -1
+NO_TOPIC_ID = bytes(16)
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """One partition: `replicas` in order of preference, `isr` a subset, `leader` one of them or -1.
+
+    leader_epoch grows with every change of leader (M-6), partition_epoch with every change at all.
+    """
+
+    index: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    name: str
+    topic_id: bytes
+    partitions: tuple[PartitionState, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    @property
+    def replication_factor(self) -> int:
+        return len(self.partitions[0].replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    """One broker. listeners: listener name to the (host, port) that clients are told."""
+
+    broker_id: int
+    rack: str | None
+    listeners: Mapping[str, tuple[str, int]]
+    alive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    cluster_id: str
+    brokers: Mapping[int, BrokerState]
+    topics: Mapping[str, Topic]
+    topic_names: Mapping[bytes, str]
+
+    @staticmethod
+    def empty(cluster_id: str) -> Image:
+        none: Mapping[str, Topic] = MappingProxyType({})
+        return Image(cluster_id, MappingProxyType({}), none, MappingProxyType({}))
+
+    def partition(self, topic: str, index: int) -> PartitionState | None:
+        found = self.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            return None
+        return found.partitions[index]
+
+    def topic_by_id(self, topic_id: bytes) -> Topic | None:
+        name = self.topic_names.get(topic_id)
+        return None if name is None else self.topics[name]
+
+    def is_alive(self, broker_id: int) -> bool:
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.alive
+
+    def alive_on(self, listener: str) -> list[BrokerState]:
+        """Brokers that a client of `listener` can be sent to (M-5)."""
+        return [b for b in self.brokers.values() if b.alive and listener in b.listeners]
+
+    def leader_of(self, topic: str, index: int) -> tuple[int, int]:
+        """(broker, leader epoch) of a partition, -1 for what is not known."""
+        state = self.partition(topic, index)
+        return (NO_LEADER, -1) if state is None else (state.leader, state.leader_epoch)
+
+    def endpoint(self, broker_id: int, listener: str) -> tuple[int, str, int, str | None] | None:
+        """(id, host, port, rack) of a live broker as clients of `listener` reach it."""
+        broker = self.brokers.get(broker_id)
+        if broker is None or not broker.alive or listener not in broker.listeners:
+            return None
+        host, port = broker.listeners[listener]
+        return broker_id, host, port, broker.rack
+
+    def with_brokers(self, brokers: Mapping[int, BrokerState]) -> Image:
+        return replace(self, brokers=MappingProxyType(dict(sorted(brokers.items()))))
+
+    def with_topics(self, changed: Mapping[str, Topic], deleted: tuple[str, ...] = ()) -> Image:
+        topics = {**self.topics, **changed}
+        names = {**self.topic_names, **{t.topic_id: t.name for t in changed.values()}}
+        for name in deleted:
+            gone = topics.pop(name, None)
+            if gone is not None:
+                names.pop(gone.topic_id, None)
+        return replace(self, topics=MappingProxyType(topics), topic_names=MappingProxyType(names))

@@ -1,0 +1,44 @@
+"""The five mute states of a connection (KIP-219; `KafkaChannel.ChannelMuteState`) and the events between them. A table, nothing else.
+
+A channel that is muted is not read. It is unmuted when its response has been written *and* its throttle time is over (T-6).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class MuteState(Enum):
+    NOT_MUTED = auto()
+    MUTED = auto()
+    MUTED_AND_RESPONSE_PENDING = auto()
+    MUTED_AND_THROTTLED = auto()
+    MUTED_AND_THROTTLED_AND_RESPONSE_PENDING = auto()
+
+
+class MuteEvent(Enum):
+    REQUEST_RECEIVED = auto()
+    THROTTLE_STARTED = auto()
+    RESPONSE_SENT = auto()
+    """Written completely, or there is none (acks=0)."""
+    THROTTLE_ENDED = auto()
+
+
+_S, _E = MuteState, MuteEvent
+
+TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
+    (_S.NOT_MUTED, _E.REQUEST_RECEIVED): _S.MUTED_AND_RESPONSE_PENDING,
+    (_S.MUTED_AND_RESPONSE_PENDING, _E.THROTTLE_STARTED): _S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING,
+    (_S.MUTED_AND_RESPONSE_PENDING, _E.RESPONSE_SENT): _S.MUTED,
+    (_S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING, _E.RESPONSE_SENT): _S.MUTED_AND_THROTTLED,
+    (_S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING, _E.THROTTLE_ENDED): _S.MUTED_AND_RESPONSE_PENDING,
+    (_S.MUTED_AND_THROTTLED, _E.THROTTLE_ENDED): _S.MUTED,
+}
+
+
+def after(state: MuteState, event: MuteEvent) -> MuteState:
+    """The next state; MUTED gives way to NOT_MUTED at once. Raises ValueError for an event that cannot happen in `state`."""
+    following = TRANSITIONS.get((state, event))
+    if following is None:
+        raise ValueError(f"{event.name} cannot happen while {state.name}")
+    return _S.NOT_MUTED if following is _S.MUTED else following

@@ -1,0 +1,97 @@
+"""One broker of the cluster: its replicas, quotas, sessions and connections, under one id. State and nothing that acts by itself.
+
+Handlers find everything here. Must never know wire messages or sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.clock import Clock
+from broker.config import BrokerConfig
+from broker.faults.journal import Journal
+from broker.fetch.read import Reader
+from broker.fetch.session import SessionCache
+from broker.metadata.image import Image
+from broker.quota.client_quotas import ClientQuotas
+from broker.registry import Registration
+from broker.replication.replica_manager import ReplicaManager
+from broker.timers import Timers
+from broker.turn import Turn
+
+if TYPE_CHECKING:
+    from broker.cluster import Cluster
+
+
+class OpenConnection(Protocol):
+    """A connection as its broker knows it."""
+
+    def close(self) -> None: ...
+
+
+class Node:
+    """`cluster` is what all brokers share: controller, groups, quotas' values, producer ids, journal, clock."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        cluster: Cluster,
+        config: BrokerConfig,
+        replicas: ReplicaManager,
+        apis: Mapping[int, Registration],
+        rng: Random,
+    ) -> None:
+        self.broker_id = broker_id
+        self.cluster = cluster
+        self.config = config
+        self.replicas = replicas
+        self.apis = apis
+        self.timers: Timers = cluster.timers
+        self.turn: Turn = cluster.turn
+        self.journal: Journal = cluster.journal
+        self.clock: Clock = cluster.clock
+        self.running = True
+        self.connections: dict[int, OpenConnection] = {}
+        self.reader = Reader(replicas, cluster.strict_kip)
+        self.quotas = self._new_quotas()
+        self.sessions = SessionCache(rng, config["max.incremental.fetch.session.cache.slots"])
+        self.fetch_max_bytes: int = config["fetch.max.bytes"]
+        self.socket_request_max_bytes: int = config["socket.request.max.bytes"]
+        self.connections_max_idle_ms: int = config["connections.max.idle.ms"]
+
+    @property
+    def image(self) -> Image:
+        return self.cluster.controller.image
+
+    def _new_quotas(self) -> ClientQuotas:
+        return ClientQuotas(
+            self.cluster.quota_store,
+            self.cluster.semantics,
+            self.config["quota.window.num"],
+            self.config["quota.window.size.seconds"] * 1000,
+        )
+
+    def reset_quotas(self) -> None:
+        """Fresh sensors, as after a start."""
+        self.quotas.close()
+        self.quotas = self._new_quotas()
+
+    def handling_clock_ms(self) -> float:
+        """A clock to measure handling with; it stands still unless request time is limited and time is real (house §4)."""
+        return self.clock.precise_ms() if self.quotas.request.enabled and self.clock.is_wall else 0.0
+
+    def close_connections(self) -> None:
+        for connection in list(self.connections.values()):
+            connection.close()
+
+    def facts(self) -> dict[str, Any]:
+        """What a person wants to know at a glance."""
+        return {
+            "broker_id": self.broker_id,
+            "running": self.running,
+            "connections": len(self.connections),
+            "partitions": len(self.replicas.partitions),
+            "leading": sum(p.is_leader for p in self.replicas.partitions.values()),
+        }

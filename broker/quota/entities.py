@@ -1,0 +1,110 @@
+"""Whom a quota is for, what can be limited, and which of that is valid (KIP-13, KIP-55, KIP-546; Q-19, Q-20).
+
+Knows names and values only: no sensor, no broker, no wire message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+
+USER = "user"
+CLIENT_ID = "client-id"
+IP = "ip"
+ENTITY_TYPES = (USER, CLIENT_ID, IP)
+
+DEFAULT = ""
+"""The name of the default entity inside the broker. Real names are never empty, and "<default>" is an ordinary name."""
+
+PRODUCER_BYTE_RATE = "producer_byte_rate"
+CONSUMER_BYTE_RATE = "consumer_byte_rate"
+REQUEST_PERCENTAGE = "request_percentage"
+CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
+CONNECTION_CREATION_RATE = "connection_creation_rate"
+
+_CLIENT_KEYS = {
+    PRODUCER_BYTE_RATE: 2**63 - 1,
+    CONSUMER_BYTE_RATE: 2**63 - 1,
+    REQUEST_PERCENTAGE: None,
+    CONTROLLER_MUTATION_RATE: None,
+}
+_IP_KEYS = {CONNECTION_CREATION_RATE: 2**31 - 1}
+"""Key to the largest integer it takes; None: any number above 0 (`QuotaConfigs`)."""
+
+_FRACTION_TOLERANCE = 1e-6
+
+
+class QuotaEntity(NamedTuple):
+    """One entity. None: the entity says nothing of this type; DEFAULT (""): the default entity of the type."""
+
+    user: str | None = None
+    client_id: str | None = None
+    ip: str | None = None
+
+    def components(self) -> list[tuple[str, str | None]]:
+        """As in KIP-546: (type, name) of the types that are present, name None for the default entity."""
+        names = zip(ENTITY_TYPES, self, strict=True)
+        return [(entity_type, name or None) for entity_type, name in names if name is not None]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{kind} {'<default>' if name is None else name!r}" for kind, name in self.components())
+
+
+def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+    """The entity of (type, name) pairs, name None for the default. Raises KafkaError INVALID_REQUEST (Q-20)."""
+    named = dict(components)
+    if not named:
+        raise _invalid("The entity of a client quota must not be empty.")
+    for entity_type, name in named.items():
+        if entity_type not in ENTITY_TYPES:
+            raise _invalid(f"Unknown entity type {entity_type!r}; known are {', '.join(ENTITY_TYPES)}.")
+        if name == "":
+            raise _invalid(f"The name of a {entity_type} must not be empty.")
+    if IP in named:
+        if len(named) > 1:
+            raise _invalid("An ip quota cannot be combined with a user or a client-id.")
+        _check_address(named[IP])
+    return QuotaEntity(*(_stored_name(named, entity_type) for entity_type in ENTITY_TYPES))
+
+
+def check_value(entity: QuotaEntity, key: str, value: float) -> None:
+    """Raises KafkaError INVALID_REQUEST if `entity` has no quota `key`, or if it cannot be `value` (Q-20)."""
+    keys: Mapping[str, int | None] = _IP_KEYS if entity.ip is not None else _CLIENT_KEYS
+    if key not in keys:
+        raise _invalid(f"Unknown quota {key!r} for {entity}; known are {', '.join(keys)}.")
+    if not math.isfinite(value) or value <= 0:
+        raise _invalid(f"Quota {key} is {value:g}, but must be greater than 0.")
+    largest = keys[key]
+    if largest is None:
+        return
+    if abs(value - math.floor(value + _FRACTION_TOLERANCE)) > _FRACTION_TOLERANCE:
+        raise _invalid(f"Quota {key} is {value!r}, but must be an integer.")
+    if value > largest:
+        raise _invalid(f"Quota {key} is {value:g}, but must be at most {largest}.")
+
+
+def _stored_name(named: Mapping[str, str | None], entity_type: str) -> str | None:
+    if entity_type not in named:
+        return None
+    name = named[entity_type]
+    return DEFAULT if name is None else name
+
+
+def _check_address(address: str | None) -> None:
+    # Kafka asks the resolver; here nothing may wait for the network, so a name other than localhost counts as
+    # unresolvable.
+    if address is None or address == "localhost":
+        return
+    try:
+        ip_address(address)
+    except ValueError:
+        raise _invalid(f"{address!r} is neither an IP address nor localhost.") from None
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,107 @@
+"""Which quota holds for a client, and with whom it shares it (Q-8, Q-9; KIP-55, `DefaultQuotaCallback`).
+
+A pure function of the configured values. Knows no sensor and no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntFlag
+from typing import Literal, NamedTuple
+
+from broker.quota.entities import DEFAULT, QuotaEntity
+
+Semantics = Literal["kip", "kafka"]
+Lookup = Callable[[QuotaEntity], "float | None"]
+
+
+class Levels(IntFlag):
+    """On which levels a quota of a type was ever configured since the broker started. Levels are never taken back."""
+
+    NONE = 0
+    CLIENT_ID = 1
+    USER = 2
+    USER_AND_CLIENT_ID = 4
+
+
+class Binding(NamedTuple):
+    """What holds for one client. user, client_id: with equal ones a sensor is shared; "": does not matter.
+
+    bound: per second, None if nothing limits. entity: whose quota it is.
+    """
+
+    user: str
+    client_id: str
+    bound: float | None = None
+    entity: QuotaEntity | None = None
+
+
+def level_of(entity: QuotaEntity) -> Levels:
+    if entity.user is None:
+        return Levels.NONE if entity.client_id is None else Levels.CLIENT_ID
+    return Levels.USER if entity.client_id is None else Levels.USER_AND_CLIENT_ID
+
+
+def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics: Semantics) -> Binding:
+    """The binding of (user, client-id). An unnamed client has the client-id ""."""
+    if semantics == "kafka" and not client_id:
+        return _resolve_unnamed_as_kafka(lookup, levels, user)
+    several = levels & (levels - 1)
+    if several:
+        return _resolve_mixed(lookup, user, client_id)
+    if Levels.USER_AND_CLIENT_ID in levels:
+        return _first(lookup, user, client_id, _of_pair(user, client_id))
+    if Levels.USER in levels:
+        return _first(lookup, user, "", _of_user(user))
+    return _first(lookup, "", client_id, _of_client(client_id))
+
+
+def _resolve_mixed(lookup: Lookup, user: str, client_id: str) -> Binding:
+    # KIP-55's order: note that (default user, client) stands above the default user, but below the user.
+    of_own_pair, of_default_pair = _of_pair(user, client_id)[:2], _of_pair(user, client_id)[2:]
+    own, default = _of_user(user)
+    for entities, tags in (
+        (of_own_pair, (user, client_id)),
+        ((own,), (user, "")),
+        (of_default_pair, (user, client_id)),
+        ((default,), (user, "")),
+    ):
+        binding = _first(lookup, *tags, entities)
+        if binding.entity is not None:
+            return binding
+    return _first(lookup, "", client_id, _of_client(client_id))
+
+
+def _resolve_unnamed_as_kafka(lookup: Lookup, levels: Levels, user: str) -> Binding:
+    # D9: the shipped broker looks the bound up again from the tags, and there an empty client-id means "no client-id":
+    # the client escapes default client-id quotas, and where it has a user tag the user's own quotas hold.
+    tags = resolve(lookup, levels, user, "", "kip")
+    if not tags.user:
+        return Binding("", "")
+    return _first(lookup, tags.user, "", _of_user(user))
+
+
+def _first(lookup: Lookup, user_tag: str, client_tag: str, entities: tuple[QuotaEntity, ...]) -> Binding:
+    for entity in entities:
+        bound = lookup(entity)
+        if bound is not None:
+            return Binding(user_tag, client_tag, bound, entity)
+    return Binding(user_tag, client_tag)
+
+
+def _of_client(client_id: str) -> tuple[QuotaEntity, ...]:
+    # For an unnamed client both are the default entity, which is what it shares (D9, kip).
+    return QuotaEntity(client_id=client_id), QuotaEntity(client_id=DEFAULT)
+
+
+def _of_user(user: str) -> tuple[QuotaEntity, QuotaEntity]:
+    return QuotaEntity(user=user), QuotaEntity(user=DEFAULT)
+
+
+def _of_pair(user: str, client_id: str) -> tuple[QuotaEntity, ...]:
+    return (
+        QuotaEntity(user=user, client_id=client_id),
+        QuotaEntity(user=user, client_id=DEFAULT),
+        QuotaEntity(user=DEFAULT, client_id=client_id),
+        QuotaEntity(user=DEFAULT, client_id=DEFAULT),
+    )

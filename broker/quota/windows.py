@@ -1,0 +1,149 @@
+"""The arithmetic of client quotas: a rate over sampled windows, and the time to wait when it is too high (Q-2 to Q-6).
+
+Pure numbers: knows no quota, no client, no clock, and imports nothing of the broker, so that other programs can use it
+alone. Every operation is done in doubles in the order in which Kafka does it (`SampledStat`, `Rate`, `QuotaUtils`,
+since 3.8), so that the results are equal to the last bit.
+"""
+
+from __future__ import annotations
+
+from math import floor
+
+DEFAULT_SAMPLES = 11
+DEFAULT_WINDOW_MS = 1000
+
+
+def round_half_up(value: float) -> int:
+    """The nearest integer, halves upwards: Java's `Math.round`. Python's `round` sends halves to the even neighbour."""
+    below = floor(value)
+    return below + 1 if value - below >= 0.5 else below
+
+
+def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
+    """Milliseconds until `rate`, measured over `window_ms`, has sunk to `bound`; 0 if not above it (Q-5, Q-6).
+
+    rate and bound are per second. The answer is not limited.
+    """
+    if rate <= bound:
+        return 0
+    return round_half_up((rate - bound) / bound * window_ms)
+
+
+def capped_throttle_ms(rate: float, bound: float, window_ms: int, cap_ms: int) -> int:
+    """The same, at most `cap_ms`: request-time quotas wait no longer than one window (Q-6)."""
+    return min(throttle_ms(rate, bound, window_ms), cap_ms)
+
+
+class SampledRate:
+    """A rate per second of recorded values: `samples` windows of `window_ms`, in one slot more (Kafka's `Rate`).
+
+    A window starts with the event that opens it, not with the clock. `now_ms` must not go backwards.
+    """
+
+    __slots__ = (
+        "_current",
+        "_lasts_ms",
+        "_oldest_start_ms",
+        "_purge_due_ms",
+        "_samples",
+        "_starts_ms",
+        "_sums",
+        "_window_ms",
+    )
+
+    def __init__(self, samples: int = DEFAULT_SAMPLES, window_ms: int = DEFAULT_WINDOW_MS) -> None:
+        if samples < 1 or window_ms < 1:
+            raise ValueError(f"samples={samples}, window_ms={window_ms}: both must be at least 1")
+        self._samples = samples
+        self._window_ms = window_ms
+        # The slots as columns: value, start and last event of each. The first is opened by the first event.
+        self._sums: list[float] = []
+        self._starts_ms: list[int] = []
+        self._lasts_ms: list[int] = []
+        self._current = 0
+        self._oldest_start_ms = 0
+        # No slot can be obsolete before this: events only move the true time further away.
+        self._purge_due_ms = 0
+
+    def record(self, value: float, now_ms: int) -> None:
+        """Add `value` at `now_ms`. Zero and negative values are events too (Q-2)."""
+        current = self._current
+        if not self._sums:
+            self._open_slot(now_ms)
+        elif now_ms - self._starts_ms[current] >= self._window_ms:
+            current = self._advance(now_ms)
+        self._sums[current] += value
+        self._lasts_ms[current] = now_ms
+
+    def measure(self, now_ms: int) -> float:
+        """The rate per second at `now_ms` (Q-3 to Q-5). Forgets obsolete slots, as measuring does in Kafka."""
+        window_ms = self.measured_window_ms(now_ms)
+        # A plain loop: `sum` compensates rounding errors in newer Pythons, which Kafka does not.
+        total = 0.0
+        for value in self._sums:
+            total += value
+        return total / (window_ms / 1000.0)
+
+    def measured_window_ms(self, now_ms: int) -> int:
+        """The time over which `measure` divides: windows that never were count as empty ones (Q-4)."""
+        if not self._sums:
+            self._open_slot(now_ms)
+        elif now_ms >= self._purge_due_ms:
+            self._purge(now_ms)
+        return self._span_ms(now_ms - self._oldest_start_ms)
+
+    def record_and_throttle(self, value: float, now_ms: int, bound: float) -> int:
+        """Record `value`, then the milliseconds to wait for `bound` per second (Q-5, Q-6). The value stays."""
+        self.record(value, now_ms)
+        rate = self.measure(now_ms)
+        if rate <= bound:
+            return 0
+        return throttle_ms(rate, bound, self._span_ms(now_ms - self._oldest_start_ms))
+
+    def peek(self, now_ms: int) -> float:
+        """The rate per second for somebody who only looks: unlike `measure` it changes nothing."""
+        total = 0.0
+        oldest_ms = now_ms
+        for value, start_ms, last_ms in zip(self._sums, self._starts_ms, self._lasts_ms, strict=True):
+            if now_ms - last_ms < self._samples * self._window_ms:
+                total += value
+                oldest_ms = min(oldest_ms, start_ms)
+        return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
+
+    def _span_ms(self, elapsed_ms: int) -> int:
+        missing = self._samples - 1 - elapsed_ms // self._window_ms
+        if missing > 0:
+            elapsed_ms += missing * self._window_ms
+        # With one sample nothing may have elapsed yet.
+        return elapsed_ms if elapsed_ms > 0 else 1
+
+    def _open_slot(self, now_ms: int) -> None:
+        if not self._sums:
+            self._oldest_start_ms = now_ms
+            self._purge_due_ms = now_ms + self._samples * self._window_ms
+        self._sums.append(0.0)
+        self._starts_ms.append(now_ms)
+        self._lasts_ms.append(now_ms)
+
+    def _advance(self, now_ms: int) -> int:
+        self._current = current = (self._current + 1) % (self._samples + 1)
+        if current == len(self._sums):
+            self._open_slot(now_ms)
+        else:
+            self._reset(current, now_ms)
+            self._oldest_start_ms = min(self._starts_ms)
+        return current
+
+    def _purge(self, now_ms: int) -> None:
+        # By its last event, not by its start: a slot that overlaps the windows in view is kept (Q-3).
+        age_ms = self._samples * self._window_ms
+        for slot, last_ms in enumerate(self._lasts_ms):
+            if now_ms - last_ms >= age_ms:
+                self._reset(slot, now_ms)
+        self._oldest_start_ms = min(self._starts_ms)
+        self._purge_due_ms = min(self._lasts_ms) + age_ms
+
+    def _reset(self, slot: int, now_ms: int) -> None:
+        self._sums[slot] = 0.0
+        self._starts_ms[slot] = now_ms
+        self._lasts_ms[slot] = now_ms

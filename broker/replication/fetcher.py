@@ -1,0 +1,197 @@
+"""How a follower follows: one fetch at a time from each leader, parked there while there is nothing new (`ReplicaFetcherThread`).
+
+One fetcher per (follower, leader) pair. An append at the leader completes the parked fetch in the same turn; the next fetch
+acknowledges what came. An idle fetcher costs no event: the fetches that Kafka's follower would repeat every
+replica.fetch.wait.max.ms are accounted for when somebody asks when it was last caught up.
+Must never know wire messages or clients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.replication.partition import Partition
+from broker.timers import Timer, Timers
+from broker.turn import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherSettings:
+    """replica.fetch.* (R-9); strict_kip: a follower with a stale high watermark is answered at once, and keeps what it hears (D2, D5)."""
+
+    partition_max_bytes: int
+    response_max_bytes: int
+    wait_max_ms: int
+    delay_ms: int
+    strict_kip: bool
+
+
+class Pull:
+    """One partition of a fetcher. hold_at: a test's wish that the follower takes nothing at or above this offset."""
+
+    __slots__ = ("due", "follower", "hold_at", "leader")
+
+    def __init__(self, leader: Partition, follower: Partition) -> None:
+        self.leader = leader
+        self.follower = follower
+        self.hold_at: int | None = None
+        self.due = True
+
+
+class ReplicaFetcher:
+    """What broker `follower_id` pulls from one leader. Partitions that were answered with data go to the end of the order (R-9)."""
+
+    def __init__(self, follower_id: int, settings: FetcherSettings, turn: Turn, timers: Timers) -> None:
+        self.follower_id = follower_id
+        self._settings = settings
+        self._turn = turn
+        self._timers = timers
+        self._pulls: dict[tuple[str, int], Pull] = {}
+        self._parked_ms: int | None = None
+        self._timer: Timer | None = None
+        self._queued = False
+        self.cut = False
+        """The link to the leader is cut: nothing goes over it."""
+
+    # ---- which partitions ----------------------------------------------------------------------------------------------------
+
+    def add(self, leader: Partition, follower: Partition) -> None:
+        """Begin to follow; the follower's log has been truncated to what the leader shares."""
+        pull = Pull(leader, follower)
+        self._pulls[(leader.topic, leader.index)] = pull
+        leader.pullers[self.follower_id] = self
+        self._soon()
+
+    def remove(self, topic: str, index: int) -> None:
+        pull = self._pulls.pop((topic, index), None)
+        if pull is not None and pull.leader.pullers.get(self.follower_id) is self:
+            del pull.leader.pullers[self.follower_id]
+
+    @property
+    def partitions(self) -> list[tuple[str, int]]:
+        """In the order in which the next fetch names them."""
+        return list(self._pulls)
+
+    # ---- from the test's side ------------------------------------------------------------------------------------------------
+
+    def hold(self, topic: str, index: int, at: int | None, now_ms: int) -> None:
+        """Let the follower take nothing at or above offset `at` (None: nothing more at all) until `release`."""
+        pull = self._pulls[(topic, index)]
+        self.note_idle_fetches(now_ms)
+        pull.hold_at = pull.follower.log.log_end_offset if at is None else at
+
+    def release(self, topic: str, index: int) -> None:
+        pull = self._pulls[(topic, index)]
+        pull.hold_at = None
+        pull.due = True
+        self._soon()
+
+    def cut_link(self, cut: bool, now_ms: int) -> None:
+        if cut:
+            self.note_idle_fetches(now_ms)
+        self.cut = cut
+        for pull in self._pulls.values():
+            pull.due = True
+        self._soon()
+
+    # ---- fetching ------------------------------------------------------------------------------------------------------------
+
+    def leader_changed(self, partition: Partition, now_ms: int) -> None:
+        """The leader's partition has more to tell: its parked fetch completes."""
+        pull = self._pulls.get((partition.topic, partition.index))
+        if pull is None or pull.due:
+            return
+        self.note_idle_fetches(now_ms)
+        pull.due = True
+        if self._settings.delay_ms:
+            self._wait_until(now_ms + self._settings.delay_ms)
+        else:
+            self._soon()
+
+    def note_idle_fetches(self, now_ms: int) -> None:
+        """Account for the empty fetches since the fetch was parked: each came replica.fetch.wait.max.ms after the one before."""
+        if self._parked_ms is None or self.cut:
+            return
+        wait = max(1, self._settings.wait_max_ms)
+        repeated_ms = self._parked_ms + (now_ms - self._parked_ms) // wait * wait
+        if repeated_ms == self._parked_ms:
+            return
+        self._parked_ms = repeated_ms
+        for pull in self._pulls.values():
+            known = pull.leader.followers.get(self.follower_id)
+            if known is not None and not pull.due:
+                known.repeated(repeated_ms)
+
+    def _soon(self) -> None:
+        if not self._queued:
+            self._queued = True
+            self._turn.soon(self._run)
+
+    def _wait_until(self, at_ms: int) -> None:
+        if self._timer is None or self._timer.callback is None:
+            self._timer = self._timers.at(at_ms, self._run)
+
+    def _run(self, now_ms: int) -> None:
+        """The parked fetch is answered and the next one sent, until nothing is left to tell."""
+        self._queued = False
+        if self.cut:
+            return
+        remaining = self._settings.response_max_bytes
+        moved = False
+        told: list[Pull] = []
+        for pull in [p for p in self._pulls.values() if p.due]:
+            pull.due = False
+            if not pull.leader.is_leader or pull.follower.is_leader:
+                continue
+            size = self._take(pull, remaining, at_least_one=not moved)
+            if size:
+                moved = True
+                remaining = max(0, remaining - size)
+                self._to_the_end(pull)
+            told.append(pull)
+        for pull in told:
+            self._acknowledge(pull, now_ms)
+            if self._has_more(pull) or (self._settings.strict_kip and self._is_stale(pull)):
+                pull.due = True
+                self._soon()
+            elif self._is_stale(pull):
+                # The fetch just sent is parked; Kafka's leader tells the new high watermark with its next answer.
+                self._wait_until(now_ms + self._settings.wait_max_ms)
+                pull.due = True
+        self._parked_ms = now_ms
+
+    def _take(self, pull: Pull, remaining: int, at_least_one: bool) -> int:
+        """Append what the leader has (N-9) and hear its high watermark. Returns the bytes that moved."""
+        leader, follower = pull.leader, pull.follower
+        # F-18: the answer carries the high watermark as it was before this follower's own fetch moved it.
+        high_watermark = leader.log.high_watermark
+        limit = min(self._settings.partition_max_bytes, remaining)
+        size = follower.log.replicate_from(leader.log, limit, at_least_one=at_least_one, end_offset=pull.hold_at)
+        before = follower.log.high_watermark
+        heard = high_watermark if self._settings.strict_kip else min(high_watermark, follower.log.log_end_offset)
+        follower.log.high_watermark = max(heard, follower.log.log_start_offset)
+        known = leader.followers.get(self.follower_id)
+        if known is not None:
+            known.high_watermark = high_watermark
+        if leader.log.log_start_offset > follower.log.log_start_offset:
+            follower.log.raise_log_start(min(leader.log.log_start_offset, follower.log.high_watermark))
+        if size or follower.log.high_watermark != before:
+            follower.changed()
+        return size
+
+    def _acknowledge(self, pull: Pull, now_ms: int) -> None:
+        log = pull.follower.log
+        pull.leader.follower_fetched(self.follower_id, log.log_end_offset, log.log_start_offset, now_ms)
+
+    def _has_more(self, pull: Pull) -> bool:
+        end = pull.leader.log.log_end_offset
+        bound = end if pull.hold_at is None else min(end, pull.hold_at)
+        return pull.follower.log.log_end_offset < bound
+
+    def _is_stale(self, pull: Pull) -> bool:
+        known = pull.leader.followers.get(self.follower_id)
+        return known is not None and known.high_watermark != pull.leader.log.high_watermark
+
+    def _to_the_end(self, pull: Pull) -> None:
+        key = (pull.leader.topic, pull.leader.index)
+        self._pulls[key] = self._pulls.pop(key)

@@ -1,0 +1,262 @@
+"""One replica of a partition on one broker: leader or follower, in-sync replicas, the high watermark (`Partition`, `Replica`).
+
+A leader learns about its followers from what they fetch (N-11) and from nothing else. Knows offsets and broker ids; must never
+know wire messages, connections or quotas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from broker.errors import KafkaError
+from broker.log.replica_log import ReplicaLog
+from broker.log.validation import TopicLimits
+from broker.metadata.image import PartitionState, Topic
+from kafkaproto.error_codes import ErrorCode
+
+UNKNOWN_OFFSET = -1
+
+
+class Watcher(Protocol):
+    """A delayed operation, or whoever else wants to look when a partition changed."""
+
+    def check(self, now_ms: int) -> None: ...
+
+
+class Puller(Protocol):
+    """A follower's fetch, parked at the leader."""
+
+    def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
+
+    def note_idle_fetches(self, now_ms: int) -> None: ...
+
+
+class Follower:
+    """What the leader knows of one follower, as of its last fetch. Offsets are -1 before the first one."""
+
+    __slots__ = ("caught_up_ms", "fetch_ms", "high_watermark", "leader_end_at_fetch", "log_end_offset", "log_start_offset")
+
+    def __init__(self, caught_up_ms: int) -> None:
+        self.log_end_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
+        self.high_watermark = UNKNOWN_OFFSET
+        """The high watermark that it was last told (D5)."""
+        self.caught_up_ms = caught_up_ms
+        self.fetch_ms = caught_up_ms
+        self.leader_end_at_fetch = 0
+
+    def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
+        """N-11: caught up now, or as of the previous fetch if this one asks for at least what was the end then."""
+        if offset >= leader_end:
+            self.caught_up_ms = max(self.caught_up_ms, now_ms)
+        elif offset >= self.leader_end_at_fetch:
+            self.caught_up_ms = max(self.caught_up_ms, self.fetch_ms)
+        self.log_end_offset = offset
+        self.log_start_offset = log_start_offset
+        self.leader_end_at_fetch = leader_end
+        self.fetch_ms = now_ms
+
+    def repeated(self, at_ms: int) -> None:
+        """The same fetch came again at `at_ms`, while nothing had changed at the leader since the one before."""
+        if self.log_end_offset >= self.leader_end_at_fetch:
+            self.caught_up_ms = max(self.caught_up_ms, at_ms)
+        self.fetch_ms = at_ms
+
+
+class Partition:
+    """The replica that `broker_id` holds of topic-index.
+
+    watchers: delayed operations to look at when it changes. pullers: fetches of followers, by broker id (leaders only).
+    """
+
+    __slots__ = (
+        "_on_isr",
+        "_soon",
+        "_woken",
+        "broker_id",
+        "epoch_start_offset",
+        "followers",
+        "gone",
+        "index",
+        "is_leader",
+        "isr",
+        "lag_max_ms",
+        "leader_epoch",
+        "leader_id",
+        "limits",
+        "log",
+        "min_isr",
+        "pullers",
+        "replicas",
+        "topic",
+        "topic_id",
+        "watchers",
+    )
+
+    def __init__(
+        self,
+        topic: Topic,
+        index: int,
+        broker_id: int,
+        log: ReplicaLog,
+        *,
+        lag_max_ms: int,
+        soon: Callable[[Callable[[int], None]], None],
+        on_isr: Callable[[Partition, frozenset[int]], None],
+    ) -> None:
+        self.topic = topic.name
+        self.topic_id = topic.topic_id
+        self.index = index
+        self.broker_id = broker_id
+        self.log = log
+        self.leader_id = -1
+        self.leader_epoch = -1
+        self.epoch_start_offset = 0
+        self.is_leader = False
+        self.gone = False
+        self.replicas: tuple[int, ...] = ()
+        self.isr: frozenset[int] = frozenset()
+        self.followers: dict[int, Follower] = {}
+        self.pullers: dict[int, Puller] = {}
+        self.watchers: dict[Watcher, None] = {}
+        self.lag_max_ms = lag_max_ms
+        self.min_isr = 1
+        self.limits: TopicLimits
+        self._soon = soon
+        self._on_isr = on_isr
+        self._woken = False
+
+    def __repr__(self) -> str:
+        role = "leader" if self.is_leader else f"follower of {self.leader_id}"
+        return f"<{self.topic}-{self.index} on {self.broker_id}, {role}, epoch {self.leader_epoch}>"
+
+    # ---- roles ---------------------------------------------------------------------------------------------------------------
+
+    def apply(self, state: PartitionState, now_ms: int) -> None:
+        """Take over what the controller decided. A new leader adds its epoch at once, before any write (E-3)."""
+        was_leader, old_epoch = self.is_leader, self.leader_epoch
+        self.replicas = state.replicas
+        self.isr = frozenset(state.isr)
+        self.leader_id = state.leader
+        self.leader_epoch = state.leader_epoch
+        self.is_leader = state.leader == self.broker_id
+        if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
+            self.epoch_start_offset = self.log.log_end_offset
+            self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
+            self.followers = {
+                r: Follower(now_ms if r in self.isr else 0) for r in state.replicas if r != self.broker_id
+            }
+        elif not self.is_leader:
+            self.followers = {}
+        else:
+            others = [r for r in state.replicas if r != self.broker_id]
+            self.followers = {r: self.followers.get(r) or Follower(0) for r in others}
+        if self.is_leader:
+            self.advance_high_watermark(now_ms)
+        self.changed()
+
+    @property
+    def effective_min_isr(self) -> int:
+        """min.insync.replicas, never above the replication factor (P-7, since 3.7)."""
+        return min(self.min_isr, len(self.replicas))
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> int:
+        """Error code for the epoch that a client believes in: 74 when it is older, 75 when newer, 0 (F-25, E-2, L-4)."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return 0
+        older = current_leader_epoch < self.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    # ---- what a leader does --------------------------------------------------------------------------------------------------
+
+    def check_in_sync(self) -> None:
+        """Raises KafkaError 19 when acks=-1 may not be taken now (P-7)."""
+        if len(self.isr) < self.effective_min_isr:
+            raise KafkaError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"{self.topic}-{self.index} has {len(self.isr)} in-sync replicas, {self.effective_min_isr} are needed.",
+            )
+
+    def appended(self, now_ms: int) -> None:
+        """Records came into this leader's log."""
+        if not self.followers:
+            self.log.high_watermark = self.log.log_end_offset  # one replica is always its own ISR
+            if self.watchers:
+                self.changed()
+            return
+        self.advance_high_watermark(now_ms)
+        self.changed()
+
+    def follower_fetched(self, follower_id: int, offset: int, log_start_offset: int, now_ms: int) -> None:
+        """A follower asked for `offset`: it has all before it. May move the high watermark and let it into the ISR."""
+        follower = self.followers.get(follower_id)
+        if follower is None:
+            return
+        follower.fetched(offset, log_start_offset, self.log.log_end_offset, now_ms)
+        if follower_id not in self.isr and self._may_join(offset):
+            self._on_isr(self, self.isr | {follower_id})
+        if self.advance_high_watermark(now_ms):
+            self.changed()
+
+    def _may_join(self, follower_end: int) -> bool:
+        return follower_end >= self.log.high_watermark and follower_end >= self.epoch_start_offset
+
+    def advance_high_watermark(self, now_ms: int) -> bool:
+        """P-15: the smallest log end of the ISR and of those about to join it; stands still below the minimum ISR."""
+        if len(self.isr) < self.effective_min_isr:
+            return False
+        lowest = self.log.log_end_offset
+        for follower_id, follower in self.followers.items():
+            if follower.log_end_offset < lowest and (
+                follower_id in self.isr or now_ms - follower.caught_up_ms <= self.lag_max_ms
+            ):
+                lowest = follower.log_end_offset
+        if lowest <= self.log.high_watermark:
+            return False
+        self.log.high_watermark = lowest
+        return True
+
+    def high_watermark_unknown(self) -> bool:
+        """KIP-207: a new leader whose high watermark has not reached the start of its epoch yet."""
+        return self.log.high_watermark < self.epoch_start_offset
+
+    def first_lag_expiry_ms(self) -> int | None:
+        """When the first in-sync follower will have lagged too long, if it goes on lagging."""
+        end = self.log.log_end_offset
+        due = [
+            f.caught_up_ms + self.lag_max_ms + 1
+            for i, f in self.followers.items()
+            if i in self.isr and f.log_end_offset != end
+        ]
+        return min(due, default=None)
+
+    def shrink_isr(self, now_ms: int) -> None:
+        """Put out whoever has not been caught up for longer than replica.lag.time.max.ms (`Partition.maybeShrinkIsr`)."""
+        for puller in self.pullers.values():
+            puller.note_idle_fetches(now_ms)
+        end = self.log.log_end_offset
+        late = {
+            i
+            for i, f in self.followers.items()
+            if i in self.isr and f.log_end_offset != end and now_ms - f.caught_up_ms > self.lag_max_ms
+        }
+        if late:
+            self._on_isr(self, self.isr - late)
+            if self.advance_high_watermark(now_ms):
+                self.changed()
+
+    # ---- who waits -----------------------------------------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """Log end, high watermark, leadership or existence moved: let followers and parked operations look, in this turn."""
+        if not self._woken and (self.watchers or self.pullers):
+            self._woken = True
+            self._soon(self._wake)
+
+    def _wake(self, now_ms: int) -> None:
+        self._woken = False
+        for puller in tuple(self.pullers.values()):
+            puller.leader_changed(self, now_ms)
+        for watcher in tuple(self.watchers):
+            watcher.check(now_ms)

@@ -1,0 +1,294 @@
+"""All replicas of one broker: takes over what the controller decides, appends, and lets followers follow (`ReplicaManager`).
+
+Must never know wire messages, connections, client quotas or sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from broker.config import BrokerConfig
+from broker.errors import KafkaError
+from broker.log.replica_log import ReplicaLog
+from broker.log.store import MemoryBudget, Store
+from broker.log.validation import TopicLimits
+from broker.metadata.image import Image, PartitionState, Topic
+from broker.replication.fetcher import FetcherSettings, ReplicaFetcher
+from broker.replication.partition import Partition
+from broker.replication.selector import (
+    ClientMetadata,
+    GuardedSelector,
+    PartitionView,
+    ReplicaView,
+    load_selector,
+)
+from broker.timers import Timer, Timers
+from broker.turn import Turn
+from kafkaproto.error_codes import ErrorCode
+
+IsrChange = Callable[[str, int, Sequence[int]], None]
+
+
+class Stores:
+    """The bytes of all partitions of a cluster: one store per partition, shared by its replicas (house, "One store per partition")."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self.budget = budget
+        self._stores: dict[tuple[bytes, int], Store] = {}
+
+    def of(self, topic_id: bytes, index: int, segment_bytes: int) -> Store:
+        key = (topic_id, index)
+        store = self._stores.get(key)
+        if store is None:
+            store = self._stores[key] = Store(self.budget, segment_bytes)
+        return store
+
+    def forget(self, topic_id: bytes, index: int) -> None:
+        store = self._stores.pop((topic_id, index), None)
+        if store is not None:
+            store.close()
+
+
+class ReplicaManager:
+    """The replicas of broker `broker_id`. `peers` finds another broker's replica manager, or None while it is down."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        stores: Stores,
+        turn: Turn,
+        timers: Timers,
+        *,
+        strict_kip: bool,
+        change_isr: IsrChange,
+        peers: Callable[[int], ReplicaManager | None],
+    ) -> None:
+        self.broker_id = broker_id
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.fetchers: dict[int, ReplicaFetcher] = {}
+        self.strict_kip = strict_kip
+        self._config = config
+        self._stores = stores
+        self._turn = turn
+        self._timers = timers
+        self._change_isr = change_isr
+        self._peers = peers
+        self._shrink_timer: Timer | None = None
+        selector = load_selector(config["replica.selector.class"], {})
+        self.selector = None if selector is None else GuardedSelector(selector)
+
+    # ---- what the controller decided -----------------------------------------------------------------------------------------
+
+    def apply_roles(self, image: Image, changed: Sequence[str]) -> None:
+        """First half of a change, for every broker: partitions come, go, lead or not."""
+        for name in changed:
+            topic = image.topics.get(name)
+            if topic is None:
+                self._drop(name)
+                continue
+            if any(p.topic_id != topic.topic_id for p in self._of_topic(name)):
+                self._drop(name)
+            for state in topic.partitions:
+                if self.broker_id in state.replicas:
+                    self._apply_partition(topic, state)
+
+    def apply_following(self, changed: Sequence[str]) -> None:
+        """Second half, once every broker knows its roles: follow the new leaders."""
+        for name in changed:
+            for partition in list(self._of_topic(name)):
+                self._follow(partition)
+
+    def _of_topic(self, name: str) -> Iterator[Partition]:
+        return (p for (topic, _), p in self.partitions.items() if topic == name)
+
+    def _apply_partition(self, topic: Topic, state: PartitionState) -> None:
+        key = (topic.name, state.index)
+        partition = self.partitions.get(key)
+        if partition is None:
+            partition = self.partitions[key] = self._make(topic, state.index)
+        partition.limits = self._limits(topic)
+        partition.min_isr = self._config.topic(topic.configs, "min.insync.replicas")
+        partition.apply(state, self._turn.now_ms)
+
+    def _make(self, topic: Topic, index: int) -> Partition:
+        store = self._stores.of(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
+        return Partition(
+            topic,
+            index,
+            self.broker_id,
+            ReplicaLog(store),
+            lag_max_ms=self._config["replica.lag.time.max.ms"],
+            soon=self._turn.soon,
+            on_isr=self._isr_moved,
+        )
+
+    def _limits(self, topic: Topic) -> TopicLimits:
+        def value(name: str) -> object:
+            return self._config.topic(topic.configs, name)
+
+        return TopicLimits(
+            max_message_bytes=value("max.message.bytes"),  # type: ignore[arg-type]
+            segment_bytes=value("segment.bytes"),  # type: ignore[arg-type]
+            compact="compact" in str(value("cleanup.policy")),
+            log_append_time=value("message.timestamp.type") == "LogAppendTime",
+            timestamp_before_max_ms=value("message.timestamp.before.max.ms"),  # type: ignore[arg-type]
+            timestamp_after_max_ms=value("message.timestamp.after.max.ms"),  # type: ignore[arg-type]
+            compression_type=str(value("compression.type")),
+        )
+
+    def refresh_limits(self, image: Image) -> None:
+        """A broker setting changed: topics that inherit it take the new value."""
+        for (name, _), partition in self.partitions.items():
+            topic = image.topics[name]
+            partition.limits = self._limits(topic)
+            partition.min_isr = self._config.topic(topic.configs, "min.insync.replicas")
+
+    def _drop(self, name: str) -> None:
+        for partition in list(self._of_topic(name)):
+            del self.partitions[(name, partition.index)]
+            self._unfollow(name, partition.index)
+            partition.gone = True
+            partition.is_leader = False
+            partition.changed()
+            self._stores.forget(partition.topic_id, partition.index)
+
+    # ---- following -----------------------------------------------------------------------------------------------------------
+
+    def _follow(self, partition: Partition) -> None:
+        leader = None if partition.is_leader else self._leader_of(partition)
+        if leader is None:
+            self._unfollow(partition.topic, partition.index)
+            return
+        fetcher = self.fetchers.get(leader.broker_id)
+        if fetcher is not None and leader.pullers.get(self.broker_id) is fetcher:
+            return
+        self._unfollow(partition.topic, partition.index)
+        self._truncate_to_leader(partition, leader)
+        if fetcher is None:
+            fetcher = self.fetchers[leader.broker_id] = ReplicaFetcher(
+                self.broker_id, self._fetcher_settings(), self._turn, self._timers
+            )
+        fetcher.add(leader, partition)
+
+    def _leader_of(self, partition: Partition) -> Partition | None:
+        manager = self._peers(partition.leader_id)
+        if manager is None:
+            return None
+        leader = manager.partitions.get((partition.topic, partition.index))
+        return leader if leader is not None and leader.is_leader else None
+
+    @staticmethod
+    def _truncate_to_leader(partition: Partition, leader: Partition) -> None:
+        """Cut what the leader does not have, epoch by epoch as the answers of OffsetForLeaderEpoch tell (KIP-101, KIP-279)."""
+        log = partition.log
+        while log.log_end_offset > 0 and log.epochs.latest is not None:
+            epoch, end = leader.log.epochs.end_offset_for(log.epochs.latest, leader.log.log_end_offset)
+            if epoch == -1:
+                log.truncate_to(max(log.log_start_offset, min(log.log_end_offset, leader.log.log_end_offset)))
+                return
+            own_epoch, own_end = log.epochs.end_offset_for(epoch, log.log_end_offset)
+            target = min(end, own_end) if own_epoch == epoch else min(end, log.log_end_offset)
+            done = own_epoch == epoch
+            if target < log.log_end_offset:
+                log.truncate_to(target)
+            if done:
+                return
+
+    def _unfollow(self, topic: str, index: int) -> None:
+        for fetcher in self.fetchers.values():
+            fetcher.remove(topic, index)
+
+    def _fetcher_settings(self) -> FetcherSettings:
+        config = self._config
+        return FetcherSettings(
+            config["replica.fetch.max.bytes"],
+            config["replica.fetch.response.max.bytes"],
+            config["replica.fetch.wait.max.ms"],
+            config["kafkaproto.replica.delay.ms"],
+            self.strict_kip,
+        )
+
+    def stop_following(self) -> None:
+        """This broker stops: its fetches at the leaders are gone."""
+        for fetcher in self.fetchers.values():
+            for topic, index in fetcher.partitions:
+                fetcher.remove(topic, index)
+        self.fetchers.clear()
+
+    # ---- in-sync replicas ----------------------------------------------------------------------------------------------------
+
+    def _isr_moved(self, partition: Partition, isr: frozenset[int]) -> None:
+        self._change_isr(partition.topic, partition.index, sorted(isr))
+
+    def appended(self, partition: Partition, now_ms: int) -> None:
+        """Records came into the log of `partition`, which is led here."""
+        partition.appended(now_ms)
+        if partition.followers:
+            self.watch_lag(partition)
+
+    def watch_lag(self, partition: Partition) -> None:
+        """A follower is behind: look again when it will have been for too long."""
+        due = partition.first_lag_expiry_ms()
+        if due is None:
+            return
+        timer = self._shrink_timer
+        if timer is None or timer.callback is None or timer.at_ms > due:
+            if timer is not None:
+                timer.cancel()
+            self._shrink_timer = self._timers.at(due, self._shrink)
+
+    def _shrink(self, now_ms: int) -> None:
+        for partition in list(self.partitions.values()):
+            if partition.is_leader and partition.followers:
+                partition.shrink_isr(now_ms)
+                self.watch_lag(partition)
+
+    # ---- reading -------------------------------------------------------------------------------------------------------------
+
+    def find(self, topic: str, index: int) -> Partition | None:
+        return self.partitions.get((topic, index))
+
+    def leader_or_error(self, image: Image, topic: str, index: int) -> Partition:
+        """The partition, led here. Raises KafkaError 3 when the cluster has none, 6 when it is led elsewhere (P-3, L-3, E-2)."""
+        partition = self.partitions.get((topic, index))
+        if partition is not None and partition.is_leader:
+            return partition
+        if image.partition(topic, index) is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def preferred_read_replica(
+        self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
+    ) -> int:
+        """The broker that a consumer of the leader `partition` should read from, -1 for right here (N-2 to N-5)."""
+        if self.selector is None:
+            return -1
+        for puller in partition.pullers.values():
+            puller.note_idle_fetches(now_ms)
+        views = self._replica_views(partition, image, fetch_offset, client.listener_name, now_ms)
+        chosen = self.selector.select((partition.topic, partition.index), client, PartitionView(views, views[0]))
+        if chosen.broker_id == self.broker_id or not chosen.host:
+            return -1
+        return chosen.broker_id
+
+    def _replica_views(
+        self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
+    ) -> list[ReplicaView]:
+        """The leader, then every in-sync follower that has the offset as far as the leader knows (N-3)."""
+        log = partition.log
+        views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
+        for broker_id, follower in partition.followers.items():
+            has_it = follower.log_start_offset <= fetch_offset <= follower.log_end_offset
+            if broker_id in partition.isr and has_it and follower.log_end_offset >= 0:
+                age_ms = now_ms - follower.caught_up_ms
+                views.append(
+                    _view(image, broker_id, listener, follower.log_end_offset, follower.log_start_offset, age_ms)
+                )
+        return views
+
+
+def _view(image: Image, broker_id: int, listener: str, end: int, start: int, age_ms: int) -> ReplicaView:
+    broker = image.brokers.get(broker_id)
+    host, port = broker.listeners.get(listener, ("", -1)) if broker is not None and broker.alive else ("", -1)
+    return ReplicaView(broker_id, None if broker is None else broker.rack, host, port, end, start, age_ms)

@@ -1,0 +1,115 @@
+"""Drives a cluster from an asyncio loop: turns, and the one timer. Knows no socket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from broker.clock import JumpClock, ManualClock
+from broker.cluster import Cluster
+from broker.network.frames import BufferPool
+
+T = TypeVar("T")
+
+QUIET_ROUNDS = 3
+"""Passes of the loop without a byte or a request before what lies in the kernel counts as read."""
+
+
+class BrokerLoop:
+    """One per cluster and loop. All that reaches the cluster comes between `enter` and `leave`."""
+
+    def __init__(self, cluster: Cluster, *, sendfile: bool | None = None) -> None:
+        self.cluster = cluster
+        self.buffers = BufferPool()
+        self.sendfile = (hasattr(os, "sendfile") and sys.platform == "linux") if sendfile is None else sendfile
+        self.activity = 0
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: int | None = None
+        self._stopped = False
+        self._turn = cluster.turn
+        self.now_ms: Callable[[], int] = cluster.clock.now_ms
+        cluster.timers.on_earlier = self._arm
+        self._arm()
+
+    def enter(self, now_ms: int) -> None:
+        """Something came in at `now_ms`."""
+        self._turn.now_ms = now_ms
+        self.activity += 1
+
+    def leave(self, now_ms: int) -> None:
+        """Do all that follows from it."""
+        self._turn.run(now_ms)
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Run a control call as a turn of its own."""
+        now_ms = self.now_ms()
+        self.enter(now_ms)
+        try:
+            return action()
+        finally:
+            self.leave(now_ms)
+
+    # ---- the timer -----------------------------------------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        deadline = self.cluster.timers.next_deadline_ms()
+        if deadline == self._armed_for and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._armed_for = deadline
+        if deadline is None or self._stopped:
+            return
+        delay_ms = self.cluster.clock.real_delay_ms(deadline)
+        if delay_ms is not None:
+            self._timer = self._loop.call_later(max(0.0, delay_ms) / 1000.0, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        now_ms = self.now_ms()
+        self.activity += 1
+        self.cluster.run_due(now_ms)
+        self._arm()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self.cluster.timers.on_earlier = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # ---- a clock that jumps --------------------------------------------------------------------------------------------------
+
+    async def advance(self, delta_ms: int) -> None:
+        """Let `delta_ms` pass at once: read what lies in the kernel, then fire deadline by deadline, each at its exact time.
+
+        Raises TypeError under the system clock, which nobody can move.
+        """
+        clock = self.cluster.clock
+        if not isinstance(clock, JumpClock | ManualClock):
+            raise TypeError("this cluster runs on the system clock; make it with clock='jump' or clock='manual' to advance it")
+        await self.settle()
+        target = clock.now_ms() + delta_ms
+        while True:
+            deadline = self.cluster.timers.next_deadline_ms()
+            if deadline is None or deadline > target:
+                break
+            clock.advance(max(0, deadline - clock.now_ms()))
+            self.cluster.run_due(max(deadline, self._turn.now_ms))
+            await self.settle()
+        clock.advance(max(0, target - clock.now_ms()))
+        self._armed_for = None
+        self._fire()
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Return when nothing has come in for a few passes of the loop."""
+        quiet = 0
+        while quiet < QUIET_ROUNDS:
+            before = self.activity
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if self.activity == before else 0

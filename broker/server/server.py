@@ -1,0 +1,122 @@
+"""The sockets of a cluster: listeners of every broker, opened and closed as brokers start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+
+from broker.cluster import Cluster
+from broker.config import ConfigError
+from broker.listeners import Listener, listeners_of
+from broker.node import Node
+from broker.server.channel import Channel
+from broker.server.loop import BrokerLoop
+
+logger = logging.getLogger("kafkaproto.server")
+
+BACKLOG = 512
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Server:
+    """`await start()` binds all; `bootstrap` then names where brokers are reached; `await stop()` closes everything."""
+
+    def __init__(self, cluster: Cluster, host: str = "127.0.0.1", port: int = 0, *, sendfile: bool | None = None) -> None:
+        self.cluster = cluster
+        self.loop = BrokerLoop(cluster, sendfile=sendfile)
+        self._listeners: dict[int, list[Listener]] = {}
+        self._open: dict[int, list[asyncio.Server]] = {}
+        self._bound: dict[int, list[tuple[str, int]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        for node in cluster.nodes:
+            wanted = port + node.broker_id if port else 0
+            self._listeners[node.broker_id] = listeners_of(node.config, host, wanted)
+        cluster.on_broker_change.append(self._broker_changed)
+
+    async def start(self) -> None:
+        """Bind every listener. Raises ConfigError in one line that names the address when one cannot be had."""
+        try:
+            for node in self.cluster.nodes:
+                await self._listen(node)
+        except BaseException:
+            await self.stop()
+            raise
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """host:port of every broker's first listener, as clients of that listener are told."""
+        addresses = []
+        for node in self.cluster.nodes:
+            first = self._listeners[node.broker_id][0].name
+            host, port = self.cluster.controller.image.brokers[node.broker_id].listeners[first]
+            addresses.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        return addresses
+
+    async def _listen(self, node: Node) -> None:
+        told: dict[str, tuple[str, int]] = {}
+        servers: list[asyncio.Server] = []
+        bound: list[tuple[str, int]] = []
+        self._open[node.broker_id] = servers
+        ports = [port for _, port in self._bound.get(node.broker_id, [])]
+        for i, listener in enumerate(self._listeners[node.broker_id]):
+            port = ports[i] if i < len(ports) else listener.port  # a restarted broker keeps its ports
+            server = await self._bind(node, listener, port)
+            servers.append(server)
+            port = server.sockets[0].getsockname()[1]
+            bound.append((listener.host, port))
+            if listener.host not in LOOPBACK:
+                where = listener.host or "every address of this machine"
+                logger.warning("broker %d listens on %s, port %d: others can reach it", node.broker_id, where, port)
+            told[listener.name] = (
+                listener.advertised_host or _reachable(listener.host),
+                listener.advertised_port or port,
+            )
+        self._bound[node.broker_id] = bound
+        self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, told))
+
+    async def _bind(self, node: Node, listener: Listener, port: int) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.create_server(
+                lambda: Channel(node, listener.name, self.loop), listener.host or None, port, backlog=BACKLOG
+            )
+        except OSError as error:
+            in_use = error.errno == errno.EADDRINUSE
+            why = "the port is in use" if in_use else (error.strerror or str(error))
+            raise ConfigError(
+                f"broker {node.broker_id} cannot listen on {listener.host or '*'}:{port}: {why}; "
+                f"choose another with --port, or --port 0 for any free one"
+            ) from None
+
+    def _broker_changed(self, node: Node) -> None:
+        """A broker stopped or started by a control call: its sockets follow."""
+        if not node.running:
+            for server in self._open.pop(node.broker_id, []):
+                server.close()
+        elif node.broker_id not in self._open:
+            task = asyncio.ensure_future(self._listen(node))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def settled(self) -> None:
+        """Wait until listeners that are being opened are open."""
+        if self._tasks:
+            await asyncio.gather(*tuple(self._tasks))
+
+    async def stop(self) -> None:
+        self.loop.stop()
+        for servers in self._open.values():
+            for server in servers:
+                server.close()
+        self._open.clear()
+        for node in self.cluster.nodes:
+            node.running = False
+            node.close_connections()
+        await asyncio.sleep(0)
+
+
+def _reachable(host: str) -> str:
+    """What to tell clients of a listener that is bound to every address: this machine's name, as Kafka does."""
+    return socket.getfqdn() if host in ("", "0.0.0.0", "::") else host

@@ -1,0 +1,46 @@
+"""What can go wrong between bytes and objects.
+
+`DecodeError` and `EncodeError` are the only exceptions that leave the codec for bad bytes and bad values. Kafka's
+error *codes*, the numbers in responses, are `kafkaproto.error_codes.ErrorCode`; this module must never know them.
+"""
+
+from __future__ import annotations
+
+from construct import ConstructError
+
+
+class ProtocolError(ConstructError):  # type: ignore[misc]  # construct ships no annotations
+    """Base of everything that the codec raises; a ConstructError, so that code written for construct catches it."""
+
+
+class DecodeError(ProtocolError):
+    """Bytes that are no message.
+
+    ``path`` names the field (``FetchRequest.topics[0].partitions``), ``offset`` counts bytes from the start of the
+    buffer that was given, ``reason`` says what is wrong there.
+    """
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(f"{path} at byte {offset}: {reason}")
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+
+class EncodeError(ProtocolError):
+    """A value that has no bytes: ``path`` names the field, ``reason`` says what is wrong with its value."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class UnsupportedVersion(ProtocolError):
+    """An API key or a version of it that there is no message for. ``api_version`` is None when the key is unknown."""
+
+    def __init__(self, api_key: int, api_version: int | None = None, known: str = "") -> None:
+        what = f"API key {api_key} is unknown" if api_version is None else f"API key {api_key} has no v{api_version}"
+        super().__init__(f"{what}{f', only {known}' if known else ''}")
+        self.api_key = api_key
+        self.api_version = api_version

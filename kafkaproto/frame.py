@@ -1,0 +1,71 @@
+"""Frames: an int32 length, then that many bytes. Plain functions over buffers; who reads and writes them is not known.
+
+A frame that is sent is built in place: `start_frame` keeps room for the length, header and message are appended,
+`finish_frame` fills the length in. Ranges that were spliced count although their bytes are not there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import pairwise
+
+from kafkaproto.errors import DecodeError
+from kafkaproto.primitives import ByteRange, Splices
+
+LENGTH_BYTES = 4
+_LENGTH = struct.Struct(">i")
+
+
+def start_frame() -> bytearray:
+    """An output with room for the length in front."""
+    return bytearray(LENGTH_BYTES)
+
+
+def finish_frame(out: bytearray, splices: Splices | None = None) -> int:
+    """Fill in the length of the frame that starts at the beginning of ``out``; returns it, its own 4 bytes left out."""
+    length = len(out) - LENGTH_BYTES
+    for _, spliced in splices or ():
+        length += len(spliced)
+    _LENGTH.pack_into(out, 0, length)
+    return length
+
+
+def frame(payload: bytes | bytearray | memoryview) -> bytes:
+    """A whole frame around header and message."""
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def frame_length(buffer: bytes | bytearray | memoryview, pos: int = 0) -> int | None:
+    """The length that a frame at ``pos`` announces, its own 4 bytes left out; None if fewer than 4 bytes are there.
+
+    Raises DecodeError if it is negative. What is too long is for the caller to say.
+    """
+    if len(buffer) - pos < LENGTH_BYTES:
+        return None
+    (length,) = _LENGTH.unpack_from(buffer, pos)
+    if length < 0:
+        raise DecodeError("frame", pos, f"a length of {length}")
+    return int(length)
+
+
+def split_frames(view: memoryview) -> Iterator[memoryview]:
+    """The payloads of the complete frames at the start of a buffer; what is left behind them is not told."""
+    pos = 0
+    while (length := frame_length(view, pos)) is not None and length <= len(view) - pos - LENGTH_BYTES:
+        pos += LENGTH_BYTES
+        yield view[pos : pos + length]
+        pos += length
+
+
+def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | ByteRange]:
+    """The frame as it goes out: slices of ``out`` and, between them, the ranges in their places."""
+    view = memoryview(out)
+    if not splices:
+        yield view
+        return
+    yield view[: splices[0][0]]
+    for (position, spliced), (next_position, _) in pairwise([*splices, (len(out), b"")]):
+        yield spliced
+        if next_position > position:
+            yield view[position:next_position]

@@ -1,0 +1,73 @@
+"""``python -m kafkaproto.generator [--check]``: write the generated code, or say which of it is not current."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from kafkaproto.generator import PACKAGE, SCHEMAS, emit
+from kafkaproto.generator.spec import Message, SpecError, load, snake_case
+
+
+def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
+    """Every generated file's path, relative to the package, and its text."""
+    definitions = {path.stem: load(path) for path in sorted((schemas / "messages").glob("*.json"))}
+    files = {"error_codes.py": emit.error_codes(json.loads((schemas / "errors.json").read_text()))}
+    apis = []
+    for name, message in definitions.items():
+        if message.kind == "header":
+            files[f"messages/{snake_case(name)}.py"] = emit.module([message], f"schemas/messages/{name}.json")
+        if message.kind == "request":
+            api, response = api_of(name, message, definitions)
+            apis.append((api, message))
+            sources = f"schemas/messages/{api}Request.json and {api}Response.json"
+            files[f"messages/{snake_case(api)}.py"] = emit.module([message, response], sources)
+    apis.sort(key=lambda api: api[1].api_key or 0)
+    files["messages/__init__.py"] = emit.index(apis)
+    return files
+
+
+def api_of(name: str, request: Message, definitions: dict[str, Message]) -> tuple[str, Message]:
+    """An API's name and its response, which must agree with the request about versions."""
+    api = name.removesuffix("Request")
+    response = definitions.get(f"{api}Response")
+    if response is None:
+        raise SpecError(f"{name}: there is no {api}Response")
+    shared = [(m.api_key, m.versions, m.flexible) for m in (request, response)]
+    if shared[0] != shared[1]:
+        raise SpecError(f"{name}: request and response differ in key, versions or flexible versions")
+    return api, response
+
+
+def stale_files(files: dict[str, str], package: Path = PACKAGE) -> list[str]:
+    """The files that differ from what would be written, and the ones that nothing writes any more."""
+    stale = [name for name, text in files.items() if not (package / name).is_file()]
+    stale += [name for name, text in files.items() if name not in stale and (package / name).read_text() != text]
+    present = {f"messages/{path.name}" for path in (package / "messages").glob("*.py")}
+    return sorted(stale) + sorted(present - files.keys())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 1 if ``--check`` finds a stale file."""
+    parser = argparse.ArgumentParser(prog=emit.COMMAND, description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if something is not current")
+    options = parser.parse_args(arguments)
+    files = generate()
+    if options.check:
+        stale = stale_files(files)
+        if stale:
+            sys.stderr.write(f"not current, run `{emit.COMMAND}`: {', '.join(stale)}\n")
+        return 1 if stale else 0
+    for name in stale_files(files):
+        if name not in files:
+            (PACKAGE / name).unlink()
+    for name, text in files.items():
+        (PACKAGE / name).parent.mkdir(exist_ok=True)
+        (PACKAGE / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

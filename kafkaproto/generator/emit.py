@@ -1,0 +1,229 @@
+"""The text of the generated modules: dataclasses, layouts, the index, the error codes.
+
+This module must never decide what is on the wire (`layouts`) nor what is allowed (`spec`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from kafkaproto.generator.layouts import Layout, Layouts, ranges
+from kafkaproto.generator.spec import Field, Message, Struct, children, snake_case
+from kafkaproto.versions import OPEN_ENDED
+
+COMMAND = "python -m kafkaproto.generator"
+LINE_LENGTH = 120
+
+PYTHON_TYPES = {
+    "bool": "bool",
+    "float64": "float",
+    "uuid": "bytes",
+    "string": "str",
+    "bytes": "bytes",
+    "records": "RecordsValue",
+}
+MESSAGE_NAMES = ("Message", "NullableStruct", "Tagged", "TaggedNullableStruct", "Tags")
+
+
+def banner(sources: str) -> str:
+    """The first line of every generated file: from what, by what, hands off."""
+    return f"# Generated from {sources} by `{COMMAND}`. Do not edit.\n"
+
+
+def module(messages: list[Message], sources: str) -> str:
+    """The module of one API: the request's and the response's classes, then their layouts."""
+    names = class_names(messages)
+    classes = [
+        dataclass_text(struct, message, names[message.name]) for message in messages for struct in message.structs
+    ]
+    layouts = [text for message in messages for text in layout_texts(message, Layouts(message, names[message.name]))]
+    body = "\n\n".join(classes) + "\n\n" + "\n".join(layouts)
+    title = " and ".join(message.name for message in messages)
+    docstring = f'"""{title}: classes for all versions, and the layout of each version."""\n'
+    return f"{banner(sources)}{docstring}{imports(body)}\n\n{body}"
+
+
+def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
+    """Message name to struct name to class name: a name that two messages have gets the message's name in front."""
+    seen: dict[str, int] = {}
+    for message in messages:
+        for struct in message.structs:
+            seen[struct.name] = seen.get(struct.name, 0) + 1
+    return {
+        message.name: {
+            struct.name: message.name + struct.name if seen[struct.name] > 1 else struct.name
+            for struct in message.structs
+        }
+        for message in messages
+    }
+
+
+def imports(body: str) -> str:
+    """The imports that the body needs."""
+    used = set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", body))
+    primitive = used & PRIMITIVE_NAMES
+    lines = ["from dataclasses import dataclass" + (", field" if "field(" in body else ""), ""]
+    lines += import_lines("kafkaproto.message", used & set(MESSAGE_NAMES))
+    lines += import_lines("kafkaproto.primitives", primitive)
+    return "\n".join(["", *lines, ""])
+
+
+def import_lines(source: str, names: Iterable[str]) -> list[str]:
+    """One import, on as many lines as the line length asks for."""
+    line = f"from {source} import {', '.join(sorted(names))}"
+    if len(line) <= LINE_LENGTH:
+        return [line]
+    return [f"from {source} import (", *(f"    {name}," for name in sorted(names)), ")"]
+
+
+def _primitive_names() -> set[str]:
+    names = {"RecordsValue", "Bool", "Float64", "Uuid"}
+    names |= {f"{kind}{bits}" for kind, bits in [("Int", 8), ("Int", 16), ("Int", 32), ("Int", 64)]}
+    names |= {"Uint16", "Uint32"}
+    for base in ("String", "Bytes", "Records", "Array"):
+        names |= {compact + nullable + base for compact in ("", "Compact") for nullable in ("", "Nullable")}
+    return names
+
+
+PRIMITIVE_NAMES = _primitive_names()
+
+
+def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> str:
+    """One slots dataclass with the fields of all versions."""
+    lines = ["@dataclass(slots=True)", f"class {names[struct.name]}:"]
+    if struct.name == message.name:
+        key = "" if message.api_key is None else f"API key {message.api_key}, "
+        flexible = f"flexible from version {message.flexible.lowest}" if message.flexible else "never flexible"
+        lines += [f'    """{key}versions {message.versions}, {flexible}."""', ""]
+    lines += [field_text(field, message, names) for field in struct.fields]
+    if message.flexible:
+        lines.append("    unknown_tagged_fields: list[tuple[int, bytes]] | None = None")
+    elif not struct.fields:
+        lines.append("    pass")
+    return "\n".join(lines) + "\n"
+
+
+def field_text(field: Field, message: Message, names: dict[str, str]) -> str:
+    """A field, its default, and in a comment what is special about it."""
+    remarks = []
+    if (field.versions.lowest, field.versions.highest) != (message.versions.lowest, OPEN_ENDED):
+        remarks.append(f"v{field.versions}")
+    if field.tagged:
+        remarks.append(f"tag {field.tag}")
+    if field.ignorable:
+        remarks.append("ignorable")
+    comment = f"  # {', '.join(remarks)}" if remarks else ""
+    return f"    {field.name}: {python_type(field, names)} = {default_text(field, names)}{comment}"
+
+
+def python_type(field: Field, names: dict[str, str]) -> str:
+    """The annotation of a field."""
+    name = field.type.name
+    item = names[name] if field.type.is_struct else PYTHON_TYPES.get(name, "int")
+    item = f"list[{item}]" if field.type.is_array else item
+    return f"{item} | None" if field.nullable or field.default is None else item
+
+
+def default_text(field: Field, names: dict[str, str]) -> str:
+    """The default of a field; mutable ones come from a factory."""
+    if field.default == ():
+        factory = "list" if field.type.is_array else names[field.type.name]
+        return f"field(default_factory={factory})"
+    if field.type.name == "uuid":
+        return "bytes(16)"
+    return repr(field.default).replace("''", '""')
+
+
+def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
+    """The layouts of a message version by version, each behind the ones that it uses; last the table of versions."""
+    written: set[str] = set()
+    prefix = layouts.of(message.name, message.versions.lowest).constant.rpartition("_V")[0]
+    for version in message.versions:
+        yield from struct_layouts(layouts, message.name, version, written)
+        constant = layouts.of(message.name, version).constant
+        if constant != f"{prefix}_V{version}":
+            yield f"{prefix}_V{version} = {constant}\n"
+    cls = layouts.class_names[message.name]
+    rows = [f"    {version}: {prefix}_V{version}," for version in message.versions]
+    table = {"request": "REQUESTS", "response": "RESPONSES"}.get(message.kind, "LAYOUTS")
+    yield "\n".join([f"{table}: dict[int, Message[{cls}]] = {{", *rows, "}\n"])
+
+
+def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
+    """The layout that a struct has in a version, inner ones first, unless it is written already."""
+    layout = layouts.of(name, version)
+    if layout.constant in written:
+        return
+    written.add(layout.constant)
+    for child in children(layouts.structs[name]):
+        if layouts.has(child, version):
+            yield from struct_layouts(layouts, child, version, written)
+    yield layout_text(layout, layouts.class_names[name], leading=layouts.message.kind == "header")
+
+
+def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
+    """``FETCH_REQUEST_V0 = Message(FetchRequest, …)``."""
+    lines = [f"{layout.constant} = Message(", f"    {cls},"]
+    lines += [f"    {line}" if line.endswith(("(", ",")) else f"    {line}," for line in layout.lines]
+    lines.append(f'    versions="{ranges(layout.versions)}",')
+    if layout.absent:
+        names = ", ".join(f'"{name}"' for name in layout.absent)
+        lines.append(f"    absent=({names}{',' if len(layout.absent) == 1 else ''}),")
+    if leading:
+        lines.append("    leading=True,")
+    return "\n".join([*lines, ")\n"])
+
+
+def index(apis: list[tuple[str, Message]]) -> str:
+    """``messages/__init__.py``: API keys and where their modules are. ``apis``: (name, request) in order of keys."""
+    lines = [
+        banner("schemas/messages/*.json"),
+        '"""Which messages there are. Importing this imports none of them."""\n',
+        "\nfrom enum import IntEnum",
+        "from typing import NamedTuple\n\n",
+        "class ApiKey(IntEnum):",
+        '    """The numbers of the APIs."""\n',
+        *(f"    {snake_case(name).upper()} = {request.api_key}" for name, request in apis),
+        "\n",
+        "class ApiInfo(NamedTuple):",
+        '    """An API: its versions, the first flexible one (None: there is none), the module with its messages."""\n',
+        "    key: ApiKey",
+        "    name: str",
+        "    min_version: int",
+        "    max_version: int",
+        "    first_flexible: int | None",
+        "    module: str\n\n",
+        "APIS: dict[int, ApiInfo] = {",
+    ]
+    for name, request in apis:
+        first = request.flexible.lowest if request.flexible else None
+        versions = f"{request.versions.lowest}, {request.versions.highest}"
+        key = snake_case(name)
+        lines.append(f'    {request.api_key}: ApiInfo(ApiKey.{key.upper()}, "{name}", {versions}, {first}, "{key}"),')
+    return "\n".join([*lines, "}\n"])
+
+
+def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
+    """``error_codes.py`` from the rows of ``schemas/errors.json``."""
+    retriable = [f"        {error['number']},  # {error['name']}" for error in errors if error["retriable"]]
+    return "\n".join(
+        [
+            banner("schemas/errors.json"),
+            '"""The error codes of responses."""\n',
+            "from enum import IntEnum\n\n",
+            "class ErrorCode(IntEnum):",
+            '    """Kafka\'s error codes by number."""\n',
+            *(f"    {error['name']} = {error['number']}" for error in errors),
+            "",
+            "    @property",
+            "    def retriable(self) -> bool:",
+            '        """Whether the same request may succeed later."""',
+            "        return self.value in RETRIABLE\n\n",
+            "RETRIABLE = frozenset(",
+            "    {",
+            *retriable,
+            "    }",
+            ")\n",
+        ]
+    )

@@ -1,0 +1,274 @@
+"""Message definitions, read from JSON and checked.
+
+Every rule that Kafka's own generator enforces (``MessageSpec``, ``StructSpec``, ``FieldSpec``) is enforced here, so
+that what comes out can be written down without asking again. This module must never know how code looks.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafkaproto.versions import VersionRange
+
+INTEGERS = {"int8": 8, "int16": 16, "uint16": 17, "int32": 32, "uint32": 33, "int64": 64}
+SCALARS = {*INTEGERS, "bool", "float64", "uuid", "string", "bytes", "records"}
+NULLABLE_SCALARS = {"string", "bytes", "records"}
+
+# Where a definition's own words say less than ours: (message, field) to our name.
+FIELD_NAMES = {("RequestHeader", "RequestApiKey"): "api_key", ("RequestHeader", "RequestApiVersion"): "api_version"}
+
+Json = dict[str, Any]
+
+
+class SpecError(ValueError):
+    """A definition that breaks a rule: the message names file, field and rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A field's type: a scalar, a struct, or an array of either."""
+
+    name: str
+    is_array: bool
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether values (or items) are structs."""
+        return self.name not in SCALARS
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a struct. ``default`` is a Python value; for arrays and structs None means null, else empty."""
+
+    name: str
+    wire_name: str
+    type: Type
+    versions: VersionRange
+    nullable: VersionRange
+    tagged: VersionRange
+    tag: int | None
+    flexible: VersionRange | None
+    default: Any
+    ignorable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct or the message itself: ``name`` as the definition has it, ``versions`` in which it occurs."""
+
+    name: str
+    versions: VersionRange
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A whole definition. ``structs`` holds every struct below, inner ones first, the message itself last."""
+
+    name: str
+    kind: str
+    api_key: int | None
+    versions: VersionRange
+    flexible: VersionRange
+    structs: tuple[Struct, ...]
+
+
+def snake_case(name: str) -> str:
+    """``ThrottleTimeMs`` to ``throttle_time_ms``; Python's own words get an underscore behind them."""
+    name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name).lower()
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def load(path: Path) -> Message:
+    """Read one definition. Raises SpecError."""
+    return parse(json.loads(path.read_text()))
+
+
+def parse(source: Json) -> Message:
+    """Check one definition that was read from JSON. Raises SpecError."""
+    return _Parser(source).message()
+
+
+class _Parser:
+    def __init__(self, source: Json) -> None:
+        self.source = source
+        self.name: str = source["name"]
+        self.structs: dict[str, Struct] = {}
+        self.common = {struct["name"]: struct for struct in source.get("commonStructs", [])}
+
+    def message(self) -> Message:
+        versions = VersionRange.parse(self.source["validVersions"])
+        if not versions or versions.open_ended:
+            self.fail(self.name, f"validVersions must be a closed range, not {versions}")
+        if "flexibleVersions" not in self.source:
+            self.fail(self.name, "flexibleVersions must be given, if only as none")
+        self.flexible = VersionRange.parse(self.source["flexibleVersions"])
+        if not self.flexible.open_ended:
+            self.fail(self.name, f"flexibleVersions must be none or open-ended, not {self.flexible}")
+        kind = self.source["type"]
+        if kind in ("request", "response") and self.source.get("apiKey", -1) < 0:
+            self.fail(self.name, "a request or response needs an apiKey")
+        self.struct(self.name, self.source["fields"], versions)
+        unused = self.common.keys() - self.structs.keys()
+        if unused:
+            self.fail(self.name, f"common structs that no field uses: {sorted(unused)}")
+        structs = tuple(self.structs.values())
+        return Message(self.name, kind, self.source.get("apiKey"), versions, self.flexible, structs)
+
+    def struct(self, name: str, fields: list[Json], versions: VersionRange) -> None:
+        """Parse a struct's fields, the structs below them first, and remember it."""
+        parsed = tuple(self.field(name, field, versions) for field in fields)
+        self.check_names_and_tags(name, parsed)
+        if name in self.structs:
+            self.fail(name, "a struct name is used once per message")
+        self.structs[name] = Struct(name, versions, parsed)
+
+    def field(self, struct: str, source: Json, parent: VersionRange) -> Field:
+        wire_name = source["name"]
+        where = f"{struct}.{wire_name}"
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", wire_name):
+            self.fail(where, "a name is letters and digits")
+        tagged = VersionRange.parse(source.get("taggedVersions", "none"))
+        versions = VersionRange.parse(source.get("versions", str(tagged)))
+        field_type = self.type(where, source["type"])
+        field = Field(
+            name=FIELD_NAMES.get((self.name, wire_name)) or snake_case(wire_name),
+            wire_name=wire_name,
+            type=field_type,
+            versions=versions,
+            nullable=VersionRange.parse(source.get("nullableVersions", "none")),
+            tagged=tagged,
+            tag=source.get("tag"),
+            flexible=VersionRange.parse(source["flexibleVersions"]) if "flexibleVersions" in source else None,
+            default=self.default(where, field_type, source.get("default"), source.get("nullableVersions"), versions),
+            ignorable=source.get("ignorable", False),
+        )
+        self.check_field(where, field, source)
+        if field_type.is_struct:
+            self.nested(where, field, source, versions.intersect(parent))
+        return field
+
+    def nested(self, where: str, field: Field, source: Json, versions: VersionRange) -> None:
+        """Parse the struct of a field; a common one when it is met first."""
+        name = field.type.name
+        if name in self.common:
+            if "fields" in source:
+                self.fail(where, f"the common struct {name} may not be defined again")
+            if name not in self.structs:
+                self.struct(name, self.common[name]["fields"], VersionRange.parse(self.common[name]["versions"]))
+        elif "fields" in source:
+            self.struct(name, source["fields"], versions)
+        else:
+            self.fail(where, f"no struct is called {name}")
+
+    def type(self, where: str, text: str) -> Type:
+        is_array = text.startswith("[]")
+        name = text.removeprefix("[]")
+        if name.startswith("[]"):
+            self.fail(where, "arrays of arrays do not exist")
+        if name not in SCALARS and not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
+            self.fail(where, f"unknown type {text}")
+        if is_array and name == "records":
+            self.fail(where, "arrays of records do not exist")
+        return Type(name, is_array)
+
+    def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
+        """The Python value of a default, which definitions write as text or as a number."""
+        if text == "null":
+            if not versions.within(VersionRange.parse(nullable or "none")):
+                self.fail(where, "a default of null needs every version to be nullable")
+            return None
+        if field_type.is_array or field_type.is_struct:
+            if text not in (None, ""):
+                self.fail(where, f"an array or struct cannot default to {text!r}")
+            return ()
+        return self.scalar_default(where, field_type.name, "" if text is None else str(text))
+
+    def scalar_default(self, where: str, name: str, text: str) -> Any:
+        if name in INTEGERS:
+            return self.integer_default(where, name, text)
+        match name:
+            case "bool":
+                if text not in ("", "true", "false"):
+                    self.fail(where, f"a bool cannot default to {text!r}")
+                return text == "true"
+            case "float64":
+                return float(text or 0)
+            case "string":
+                return text
+            case "uuid":
+                if text:
+                    self.fail(where, "a uuid has no default but zero")
+                return bytes(16)
+            case "bytes":
+                if text:
+                    self.fail(where, "bytes have no default but null and nothing")
+                return b""
+        return None  # records
+
+    def integer_default(self, where: str, name: str, text: str) -> int:
+        value = int(text or "0", 0)
+        bits = int(name.removeprefix("u").removeprefix("int"))
+        low, high = (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        if not low <= value <= high:
+            self.fail(where, f"{value} does not fit into {name}")
+        return value
+
+    def check_field(self, where: str, field: Field, source: Json) -> None:
+        """The rules about one field's ranges."""
+        if not field.versions:
+            self.fail(where, "a field must exist in some version")
+        self.check_nullable(where, field)
+        self.check_tag(where, field, source)
+        if field.flexible is not None and (field.type.is_array or field.type.name not in ("string", "bytes")):
+            self.fail(where, "only strings and bytes may have flexible versions of their own")
+        if "fields" in source and not field.type.is_struct:
+            self.fail(where, "only structs have fields")
+        if source.get("zeroCopy") and field.type != Type("bytes", False):
+            self.fail(where, "only bytes may be zeroCopy")
+
+    def check_nullable(self, where: str, field: Field) -> None:
+        can_be_null = field.type.is_array or field.type.is_struct or field.type.name in NULLABLE_SCALARS
+        if field.nullable and not can_be_null:
+            self.fail(where, f"{field.type.name} cannot be null")
+        both = field.nullable.intersect(field.tagged)
+        if both and not field.tagged.within(field.nullable):
+            self.fail(where, "tagged versions are all nullable or none is")
+
+    def check_tag(self, where: str, field: Field, source: Json) -> None:
+        if not field.tagged:
+            if field.tag is not None:
+                self.fail(where, "a tag needs taggedVersions")
+            return
+        if field.tag is None or field.tag < 0:
+            self.fail(where, "tagged versions need a tag, and tags are never negative")
+        if not field.tagged.open_ended or not field.tagged.within(field.versions):
+            self.fail(where, f"tagged versions must be open-ended and lie within {field.versions}")
+        if not field.tagged.within(self.flexible):
+            self.fail(where, f"tagged versions must be flexible, {self.flexible}")
+        if source.get("mapKey"):
+            self.fail(where, "a tagged field cannot be a map key")
+
+    def check_names_and_tags(self, struct: str, fields: tuple[Field, ...]) -> None:
+        names = [field.name for field in fields]
+        if len(set(names)) != len(names):
+            self.fail(struct, "two fields have one name")
+        tags = sorted(field.tag for field in fields if field.tag is not None)
+        if tags != list(range(len(tags))):
+            self.fail(struct, f"tags must be 0, 1, 2, … without gaps, not {tags}")
+
+    def fail(self, where: str, rule: str) -> None:
+        raise SpecError(f"{self.name}: {where}: {rule}")
+
+
+def children(struct: Struct) -> Iterator[str]:
+    """The names of the structs that a struct has fields of."""
+    return (field.type.name for field in struct.fields if field.type.is_struct)

@@ -1,0 +1,61 @@
+"""Request and response headers, which come before every message.
+
+Which version a header has follows from key and version of the API (`kafkaproto.api`); the client id is never compact,
+so that any broker can read the header of a request that it does not know.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kafkaproto.api import request_header_version, response_header_version
+from kafkaproto.errors import DecodeError, UnsupportedVersion
+from kafkaproto.messages.request_header import LAYOUTS as REQUEST_HEADERS
+from kafkaproto.messages.request_header import RequestHeader
+from kafkaproto.messages.response_header import LAYOUTS as RESPONSE_HEADERS
+from kafkaproto.messages.response_header import ResponseHeader
+
+__all__ = [
+    "RequestHeader",
+    "ResponseHeader",
+    "decode_request_header",
+    "decode_response_header",
+    "encode_request_header",
+    "encode_response_header",
+]
+
+_KEY_AND_VERSION = struct.Struct(">hh")
+
+
+def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[RequestHeader, int]:
+    """The header and the position behind it.
+
+    Raises DecodeError, also for an API key that nobody knows: its header version cannot be told. A version that is not
+    known is no error here, and is read as the newest known one would be.
+    """
+    if end - pos < 4:
+        raise DecodeError("RequestHeader", pos, f"needs 4 bytes for key and version, {end - pos} are left")
+    api_key, api_version = _KEY_AND_VERSION.unpack_from(view, pos)
+    try:
+        layout = REQUEST_HEADERS[request_header_version(api_key, api_version)]
+    except UnsupportedVersion as unknown:
+        raise DecodeError("RequestHeader.api_key", pos, str(unknown)) from None
+    return layout.decode_flat(view, pos, end)
+
+
+def encode_request_header(header: RequestHeader, out: bytearray) -> None:
+    """Append a header in the version that its key and version ask for. Raises UnsupportedVersion, EncodeError."""
+    REQUEST_HEADERS[request_header_version(header.api_key, header.api_version)].encode_flat(header, out, None)
+
+
+def decode_response_header(
+    api_key: int, api_version: int, view: memoryview, pos: int, end: int
+) -> tuple[ResponseHeader, int]:
+    """The header of an answer to that API and version, and the position behind it. Raises DecodeError."""
+    return RESPONSE_HEADERS[response_header_version(api_key, api_version)].decode_flat(view, pos, end)
+
+
+def encode_response_header(api_key: int, api_version: int, correlation_id: int, out: bytearray) -> None:
+    """Append the header of an answer to that API and version."""
+    layout = RESPONSE_HEADERS[response_header_version(api_key, api_version)]
+    layout.encode_flat(ResponseHeader(correlation_id), out, None)

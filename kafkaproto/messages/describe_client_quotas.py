@@ -1,0 +1,177 @@
+# Generated from schemas/messages/DescribeClientQuotasRequest.json and DescribeClientQuotasResponse.json by `python -m kafkaproto.generator`. Do not edit.
+"""DescribeClientQuotasRequest and DescribeClientQuotasResponse: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.message import Message, Tags
+from kafkaproto.primitives import (
+    Array,
+    Bool,
+    CompactArray,
+    CompactNullableArray,
+    CompactNullableString,
+    CompactString,
+    Float64,
+    Int16,
+    Int32,
+    Int8,
+    NullableArray,
+    NullableString,
+    String,
+)
+
+
+@dataclass(slots=True)
+class ComponentData:
+    entity_type: str = ""
+    match_type: int = 0
+    match: str | None = ""
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class DescribeClientQuotasRequest:
+    """API key 48, versions 0-1, flexible from version 1."""
+
+    components: list[ComponentData] = field(default_factory=list)
+    strict: bool = False
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class EntityData:
+    entity_type: str = ""
+    entity_name: str | None = ""
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class ValueData:
+    key: str = ""
+    value: float = 0.0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class EntryData:
+    entity: list[EntityData] = field(default_factory=list)
+    values: list[ValueData] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class DescribeClientQuotasResponse:
+    """API key 48, versions 0-1, flexible from version 1."""
+
+    throttle_time_ms: int = 0
+    error_code: int = 0
+    error_message: str | None = ""
+    entries: list[EntryData] | None = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+COMPONENT_DATA_V0 = Message(
+    ComponentData,
+    "entity_type" / String,
+    "match_type" / Int8,
+    "match" / NullableString,
+    versions="0",
+)
+
+DESCRIBE_CLIENT_QUOTAS_REQUEST_V0 = Message(
+    DescribeClientQuotasRequest,
+    "components" / Array(COMPONENT_DATA_V0),
+    "strict" / Bool,
+    versions="0",
+)
+
+COMPONENT_DATA_V1 = Message(
+    ComponentData,
+    "entity_type" / CompactString,
+    "match_type" / Int8,
+    "match" / CompactNullableString,
+    Tags(),
+    versions="1",
+)
+
+DESCRIBE_CLIENT_QUOTAS_REQUEST_V1 = Message(
+    DescribeClientQuotasRequest,
+    "components" / CompactArray(COMPONENT_DATA_V1),
+    "strict" / Bool,
+    Tags(),
+    versions="1",
+)
+
+REQUESTS: dict[int, Message[DescribeClientQuotasRequest]] = {
+    0: DESCRIBE_CLIENT_QUOTAS_REQUEST_V0,
+    1: DESCRIBE_CLIENT_QUOTAS_REQUEST_V1,
+}
+
+ENTITY_DATA_V0 = Message(
+    EntityData,
+    "entity_type" / String,
+    "entity_name" / NullableString,
+    versions="0",
+)
+
+VALUE_DATA_V0 = Message(
+    ValueData,
+    "key" / String,
+    "value" / Float64,
+    versions="0",
+)
+
+ENTRY_DATA_V0 = Message(
+    EntryData,
+    "entity" / Array(ENTITY_DATA_V0),
+    "values" / Array(VALUE_DATA_V0),
+    versions="0",
+)
+
+DESCRIBE_CLIENT_QUOTAS_RESPONSE_V0 = Message(
+    DescribeClientQuotasResponse,
+    "throttle_time_ms" / Int32,
+    "error_code" / Int16,
+    "error_message" / NullableString,
+    "entries" / NullableArray(ENTRY_DATA_V0),
+    versions="0",
+)
+
+ENTITY_DATA_V1 = Message(
+    EntityData,
+    "entity_type" / CompactString,
+    "entity_name" / CompactNullableString,
+    Tags(),
+    versions="1",
+)
+
+VALUE_DATA_V1 = Message(
+    ValueData,
+    "key" / CompactString,
+    "value" / Float64,
+    Tags(),
+    versions="1",
+)
+
+ENTRY_DATA_V1 = Message(
+    EntryData,
+    "entity" / CompactArray(ENTITY_DATA_V1),
+    "values" / CompactArray(VALUE_DATA_V1),
+    Tags(),
+    versions="1",
+)
+
+DESCRIBE_CLIENT_QUOTAS_RESPONSE_V1 = Message(
+    DescribeClientQuotasResponse,
+    "throttle_time_ms" / Int32,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "entries" / CompactNullableArray(ENTRY_DATA_V1),
+    Tags(),
+    versions="1",
+)
+
+RESPONSES: dict[int, Message[DescribeClientQuotasResponse]] = {
+    0: DESCRIBE_CLIENT_QUOTAS_RESPONSE_V0,
+    1: DESCRIBE_CLIENT_QUOTAS_RESPONSE_V1,
+}

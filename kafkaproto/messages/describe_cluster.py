@@ -1,0 +1,105 @@
+# Generated from schemas/messages/DescribeClusterRequest.json and DescribeClusterResponse.json by `python -m kafkaproto.generator`. Do not edit.
+"""DescribeClusterRequest and DescribeClusterResponse: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.message import Message, Tags
+from kafkaproto.primitives import Bool, CompactArray, CompactNullableString, CompactString, Int16, Int32, Int8
+
+
+@dataclass(slots=True)
+class DescribeClusterRequest:
+    """API key 60, versions 0-1, flexible from version 0."""
+
+    include_cluster_authorized_operations: bool = False
+    endpoint_type: int = 1  # v1+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class DescribeClusterBroker:
+    broker_id: int = 0
+    host: str = ""
+    port: int = 0
+    rack: str | None = None
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class DescribeClusterResponse:
+    """API key 60, versions 0-1, flexible from version 0."""
+
+    throttle_time_ms: int = 0
+    error_code: int = 0
+    error_message: str | None = None
+    endpoint_type: int = 1  # v1+
+    cluster_id: str = ""
+    controller_id: int = -1
+    brokers: list[DescribeClusterBroker] = field(default_factory=list)
+    cluster_authorized_operations: int = -2147483648
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+DESCRIBE_CLUSTER_REQUEST_V0 = Message(
+    DescribeClusterRequest,
+    "include_cluster_authorized_operations" / Bool,
+    Tags(),
+    versions="0",
+    absent=("endpoint_type",),
+)
+
+DESCRIBE_CLUSTER_REQUEST_V1 = Message(
+    DescribeClusterRequest,
+    "include_cluster_authorized_operations" / Bool,
+    "endpoint_type" / Int8,
+    Tags(),
+    versions="1",
+)
+
+REQUESTS: dict[int, Message[DescribeClusterRequest]] = {
+    0: DESCRIBE_CLUSTER_REQUEST_V0,
+    1: DESCRIBE_CLUSTER_REQUEST_V1,
+}
+
+DESCRIBE_CLUSTER_BROKER_V0 = Message(
+    DescribeClusterBroker,
+    "broker_id" / Int32,
+    "host" / CompactString,
+    "port" / Int32,
+    "rack" / CompactNullableString,
+    Tags(),
+    versions="0-1",
+)
+
+DESCRIBE_CLUSTER_RESPONSE_V0 = Message(
+    DescribeClusterResponse,
+    "throttle_time_ms" / Int32,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "cluster_id" / CompactString,
+    "controller_id" / Int32,
+    "brokers" / CompactArray(DESCRIBE_CLUSTER_BROKER_V0),
+    "cluster_authorized_operations" / Int32,
+    Tags(),
+    versions="0",
+    absent=("endpoint_type",),
+)
+
+DESCRIBE_CLUSTER_RESPONSE_V1 = Message(
+    DescribeClusterResponse,
+    "throttle_time_ms" / Int32,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "endpoint_type" / Int8,
+    "cluster_id" / CompactString,
+    "controller_id" / Int32,
+    "brokers" / CompactArray(DESCRIBE_CLUSTER_BROKER_V0),
+    "cluster_authorized_operations" / Int32,
+    Tags(),
+    versions="1",
+)
+
+RESPONSES: dict[int, Message[DescribeClusterResponse]] = {
+    0: DESCRIBE_CLUSTER_RESPONSE_V0,
+    1: DESCRIBE_CLUSTER_RESPONSE_V1,
+}

@@ -1,0 +1,155 @@
+# Generated from schemas/messages/IncrementalAlterConfigsRequest.json and IncrementalAlterConfigsResponse.json by `python -m kafkaproto.generator`. Do not edit.
+"""IncrementalAlterConfigsRequest and IncrementalAlterConfigsResponse: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.message import Message, Tags
+from kafkaproto.primitives import (
+    Array,
+    Bool,
+    CompactArray,
+    CompactNullableString,
+    CompactString,
+    Int16,
+    Int32,
+    Int8,
+    NullableString,
+    String,
+)
+
+
+@dataclass(slots=True)
+class AlterableConfig:
+    name: str = ""
+    config_operation: int = 0
+    value: str | None = ""
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class AlterConfigsResource:
+    resource_type: int = 0
+    resource_name: str = ""
+    configs: list[AlterableConfig] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class IncrementalAlterConfigsRequest:
+    """API key 44, versions 0-1, flexible from version 1."""
+
+    resources: list[AlterConfigsResource] = field(default_factory=list)
+    validate_only: bool = False
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class AlterConfigsResourceResponse:
+    error_code: int = 0
+    error_message: str | None = ""
+    resource_type: int = 0
+    resource_name: str = ""
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class IncrementalAlterConfigsResponse:
+    """API key 44, versions 0-1, flexible from version 1."""
+
+    throttle_time_ms: int = 0
+    responses: list[AlterConfigsResourceResponse] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+ALTERABLE_CONFIG_V0 = Message(
+    AlterableConfig,
+    "name" / String,
+    "config_operation" / Int8,
+    "value" / NullableString,
+    versions="0",
+)
+
+ALTER_CONFIGS_RESOURCE_V0 = Message(
+    AlterConfigsResource,
+    "resource_type" / Int8,
+    "resource_name" / String,
+    "configs" / Array(ALTERABLE_CONFIG_V0),
+    versions="0",
+)
+
+INCREMENTAL_ALTER_CONFIGS_REQUEST_V0 = Message(
+    IncrementalAlterConfigsRequest,
+    "resources" / Array(ALTER_CONFIGS_RESOURCE_V0),
+    "validate_only" / Bool,
+    versions="0",
+)
+
+ALTERABLE_CONFIG_V1 = Message(
+    AlterableConfig,
+    "name" / CompactString,
+    "config_operation" / Int8,
+    "value" / CompactNullableString,
+    Tags(),
+    versions="1",
+)
+
+ALTER_CONFIGS_RESOURCE_V1 = Message(
+    AlterConfigsResource,
+    "resource_type" / Int8,
+    "resource_name" / CompactString,
+    "configs" / CompactArray(ALTERABLE_CONFIG_V1),
+    Tags(),
+    versions="1",
+)
+
+INCREMENTAL_ALTER_CONFIGS_REQUEST_V1 = Message(
+    IncrementalAlterConfigsRequest,
+    "resources" / CompactArray(ALTER_CONFIGS_RESOURCE_V1),
+    "validate_only" / Bool,
+    Tags(),
+    versions="1",
+)
+
+REQUESTS: dict[int, Message[IncrementalAlterConfigsRequest]] = {
+    0: INCREMENTAL_ALTER_CONFIGS_REQUEST_V0,
+    1: INCREMENTAL_ALTER_CONFIGS_REQUEST_V1,
+}
+
+ALTER_CONFIGS_RESOURCE_RESPONSE_V0 = Message(
+    AlterConfigsResourceResponse,
+    "error_code" / Int16,
+    "error_message" / NullableString,
+    "resource_type" / Int8,
+    "resource_name" / String,
+    versions="0",
+)
+
+INCREMENTAL_ALTER_CONFIGS_RESPONSE_V0 = Message(
+    IncrementalAlterConfigsResponse,
+    "throttle_time_ms" / Int32,
+    "responses" / Array(ALTER_CONFIGS_RESOURCE_RESPONSE_V0),
+    versions="0",
+)
+
+ALTER_CONFIGS_RESOURCE_RESPONSE_V1 = Message(
+    AlterConfigsResourceResponse,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "resource_type" / Int8,
+    "resource_name" / CompactString,
+    Tags(),
+    versions="1",
+)
+
+INCREMENTAL_ALTER_CONFIGS_RESPONSE_V1 = Message(
+    IncrementalAlterConfigsResponse,
+    "throttle_time_ms" / Int32,
+    "responses" / CompactArray(ALTER_CONFIGS_RESOURCE_RESPONSE_V1),
+    Tags(),
+    versions="1",
+)
+
+RESPONSES: dict[int, Message[IncrementalAlterConfigsResponse]] = {
+    0: INCREMENTAL_ALTER_CONFIGS_RESPONSE_V0,
+    1: INCREMENTAL_ALTER_CONFIGS_RESPONSE_V1,
+}

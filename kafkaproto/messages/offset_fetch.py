@@ -1,0 +1,376 @@
+# Generated from schemas/messages/OffsetFetchRequest.json and OffsetFetchResponse.json by `python -m kafkaproto.generator`. Do not edit.
+"""OffsetFetchRequest and OffsetFetchResponse: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.message import Message, Tags
+from kafkaproto.primitives import (
+    Array,
+    Bool,
+    CompactArray,
+    CompactNullableArray,
+    CompactNullableString,
+    CompactString,
+    Int16,
+    Int32,
+    Int64,
+    NullableArray,
+    NullableString,
+    String,
+)
+
+
+@dataclass(slots=True)
+class OffsetFetchRequestTopic:
+    name: str = ""  # v0-7
+    partition_indexes: list[int] = field(default_factory=list)  # v0-7
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchRequestTopics:
+    name: str = ""  # v8+
+    partition_indexes: list[int] = field(default_factory=list)  # v8+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchRequestGroup:
+    group_id: str = ""  # v8+
+    member_id: str | None = None  # v9+, ignorable
+    member_epoch: int = -1  # v9+, ignorable
+    topics: list[OffsetFetchRequestTopics] | None = field(default_factory=list)  # v8+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchRequest:
+    """API key 9, versions 0-9, flexible from version 6."""
+
+    group_id: str = ""  # v0-7
+    topics: list[OffsetFetchRequestTopic] | None = field(default_factory=list)  # v0-7
+    groups: list[OffsetFetchRequestGroup] = field(default_factory=list)  # v8+
+    require_stable: bool = False  # v7+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchResponsePartition:
+    partition_index: int = 0  # v0-7
+    committed_offset: int = 0  # v0-7
+    committed_leader_epoch: int = -1  # v5-7, ignorable
+    metadata: str | None = ""  # v0-7
+    error_code: int = 0  # v0-7
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchResponseTopic:
+    name: str = ""  # v0-7
+    partitions: list[OffsetFetchResponsePartition] = field(default_factory=list)  # v0-7
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchResponsePartitions:
+    partition_index: int = 0  # v8+
+    committed_offset: int = 0  # v8+
+    committed_leader_epoch: int = -1  # v8+, ignorable
+    metadata: str | None = ""  # v8+
+    error_code: int = 0  # v8+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchResponseTopics:
+    name: str = ""  # v8+
+    partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)  # v8+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchResponseGroup:
+    group_id: str = ""  # v8+
+    topics: list[OffsetFetchResponseTopics] = field(default_factory=list)  # v8+
+    error_code: int = 0  # v8+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True)
+class OffsetFetchResponse:
+    """API key 9, versions 0-9, flexible from version 6."""
+
+    throttle_time_ms: int = 0  # v3+, ignorable
+    topics: list[OffsetFetchResponseTopic] = field(default_factory=list)  # v0-7
+    error_code: int = 0  # v2-7, ignorable
+    groups: list[OffsetFetchResponseGroup] = field(default_factory=list)  # v8+
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+OFFSET_FETCH_REQUEST_TOPIC_V0 = Message(
+    OffsetFetchRequestTopic,
+    "name" / String,
+    "partition_indexes" / Array(Int32),
+    versions="0-5",
+)
+
+OFFSET_FETCH_REQUEST_V0 = Message(
+    OffsetFetchRequest,
+    "group_id" / String,
+    "topics" / Array(OFFSET_FETCH_REQUEST_TOPIC_V0),
+    versions="0-1",
+    absent=("groups", "require_stable"),
+)
+
+OFFSET_FETCH_REQUEST_V1 = OFFSET_FETCH_REQUEST_V0
+
+OFFSET_FETCH_REQUEST_V2 = Message(
+    OffsetFetchRequest,
+    "group_id" / String,
+    "topics" / NullableArray(OFFSET_FETCH_REQUEST_TOPIC_V0),
+    versions="2-5",
+    absent=("groups", "require_stable"),
+)
+
+OFFSET_FETCH_REQUEST_V3 = OFFSET_FETCH_REQUEST_V2
+
+OFFSET_FETCH_REQUEST_V4 = OFFSET_FETCH_REQUEST_V2
+
+OFFSET_FETCH_REQUEST_V5 = OFFSET_FETCH_REQUEST_V2
+
+OFFSET_FETCH_REQUEST_TOPIC_V6 = Message(
+    OffsetFetchRequestTopic,
+    "name" / CompactString,
+    "partition_indexes" / CompactArray(Int32),
+    Tags(),
+    versions="6-7",
+)
+
+OFFSET_FETCH_REQUEST_V6 = Message(
+    OffsetFetchRequest,
+    "group_id" / CompactString,
+    "topics" / CompactNullableArray(OFFSET_FETCH_REQUEST_TOPIC_V6),
+    Tags(),
+    versions="6",
+    absent=("groups", "require_stable"),
+)
+
+OFFSET_FETCH_REQUEST_V7 = Message(
+    OffsetFetchRequest,
+    "group_id" / CompactString,
+    "topics" / CompactNullableArray(OFFSET_FETCH_REQUEST_TOPIC_V6),
+    "require_stable" / Bool,
+    Tags(),
+    versions="7",
+    absent=("groups",),
+)
+
+OFFSET_FETCH_REQUEST_TOPICS_V8 = Message(
+    OffsetFetchRequestTopics,
+    "name" / CompactString,
+    "partition_indexes" / CompactArray(Int32),
+    Tags(),
+    versions="8-9",
+)
+
+OFFSET_FETCH_REQUEST_GROUP_V8 = Message(
+    OffsetFetchRequestGroup,
+    "group_id" / CompactString,
+    "topics" / CompactNullableArray(OFFSET_FETCH_REQUEST_TOPICS_V8),
+    Tags(),
+    versions="8",
+)
+
+OFFSET_FETCH_REQUEST_V8 = Message(
+    OffsetFetchRequest,
+    "groups" / CompactArray(OFFSET_FETCH_REQUEST_GROUP_V8),
+    "require_stable" / Bool,
+    Tags(),
+    versions="8",
+    absent=("group_id", "topics"),
+)
+
+OFFSET_FETCH_REQUEST_GROUP_V9 = Message(
+    OffsetFetchRequestGroup,
+    "group_id" / CompactString,
+    "member_id" / CompactNullableString,
+    "member_epoch" / Int32,
+    "topics" / CompactNullableArray(OFFSET_FETCH_REQUEST_TOPICS_V8),
+    Tags(),
+    versions="9",
+)
+
+OFFSET_FETCH_REQUEST_V9 = Message(
+    OffsetFetchRequest,
+    "groups" / CompactArray(OFFSET_FETCH_REQUEST_GROUP_V9),
+    "require_stable" / Bool,
+    Tags(),
+    versions="9",
+    absent=("group_id", "topics"),
+)
+
+REQUESTS: dict[int, Message[OffsetFetchRequest]] = {
+    0: OFFSET_FETCH_REQUEST_V0,
+    1: OFFSET_FETCH_REQUEST_V1,
+    2: OFFSET_FETCH_REQUEST_V2,
+    3: OFFSET_FETCH_REQUEST_V3,
+    4: OFFSET_FETCH_REQUEST_V4,
+    5: OFFSET_FETCH_REQUEST_V5,
+    6: OFFSET_FETCH_REQUEST_V6,
+    7: OFFSET_FETCH_REQUEST_V7,
+    8: OFFSET_FETCH_REQUEST_V8,
+    9: OFFSET_FETCH_REQUEST_V9,
+}
+
+OFFSET_FETCH_RESPONSE_PARTITION_V0 = Message(
+    OffsetFetchResponsePartition,
+    "partition_index" / Int32,
+    "committed_offset" / Int64,
+    "metadata" / NullableString,
+    "error_code" / Int16,
+    versions="0-4",
+)
+
+OFFSET_FETCH_RESPONSE_TOPIC_V0 = Message(
+    OffsetFetchResponseTopic,
+    "name" / String,
+    "partitions" / Array(OFFSET_FETCH_RESPONSE_PARTITION_V0),
+    versions="0-4",
+)
+
+OFFSET_FETCH_RESPONSE_V0 = Message(
+    OffsetFetchResponse,
+    "topics" / Array(OFFSET_FETCH_RESPONSE_TOPIC_V0),
+    versions="0-1",
+    absent=("groups",),
+)
+
+OFFSET_FETCH_RESPONSE_V1 = OFFSET_FETCH_RESPONSE_V0
+
+OFFSET_FETCH_RESPONSE_V2 = Message(
+    OffsetFetchResponse,
+    "topics" / Array(OFFSET_FETCH_RESPONSE_TOPIC_V0),
+    "error_code" / Int16,
+    versions="2",
+    absent=("groups",),
+)
+
+OFFSET_FETCH_RESPONSE_V3 = Message(
+    OffsetFetchResponse,
+    "throttle_time_ms" / Int32,
+    "topics" / Array(OFFSET_FETCH_RESPONSE_TOPIC_V0),
+    "error_code" / Int16,
+    versions="3-4",
+    absent=("groups",),
+)
+
+OFFSET_FETCH_RESPONSE_V4 = OFFSET_FETCH_RESPONSE_V3
+
+OFFSET_FETCH_RESPONSE_PARTITION_V5 = Message(
+    OffsetFetchResponsePartition,
+    "partition_index" / Int32,
+    "committed_offset" / Int64,
+    "committed_leader_epoch" / Int32,
+    "metadata" / NullableString,
+    "error_code" / Int16,
+    versions="5",
+)
+
+OFFSET_FETCH_RESPONSE_TOPIC_V5 = Message(
+    OffsetFetchResponseTopic,
+    "name" / String,
+    "partitions" / Array(OFFSET_FETCH_RESPONSE_PARTITION_V5),
+    versions="5",
+)
+
+OFFSET_FETCH_RESPONSE_V5 = Message(
+    OffsetFetchResponse,
+    "throttle_time_ms" / Int32,
+    "topics" / Array(OFFSET_FETCH_RESPONSE_TOPIC_V5),
+    "error_code" / Int16,
+    versions="5",
+    absent=("groups",),
+)
+
+OFFSET_FETCH_RESPONSE_PARTITION_V6 = Message(
+    OffsetFetchResponsePartition,
+    "partition_index" / Int32,
+    "committed_offset" / Int64,
+    "committed_leader_epoch" / Int32,
+    "metadata" / CompactNullableString,
+    "error_code" / Int16,
+    Tags(),
+    versions="6-7",
+)
+
+OFFSET_FETCH_RESPONSE_TOPIC_V6 = Message(
+    OffsetFetchResponseTopic,
+    "name" / CompactString,
+    "partitions" / CompactArray(OFFSET_FETCH_RESPONSE_PARTITION_V6),
+    Tags(),
+    versions="6-7",
+)
+
+OFFSET_FETCH_RESPONSE_V6 = Message(
+    OffsetFetchResponse,
+    "throttle_time_ms" / Int32,
+    "topics" / CompactArray(OFFSET_FETCH_RESPONSE_TOPIC_V6),
+    "error_code" / Int16,
+    Tags(),
+    versions="6-7",
+    absent=("groups",),
+)
+
+OFFSET_FETCH_RESPONSE_V7 = OFFSET_FETCH_RESPONSE_V6
+
+OFFSET_FETCH_RESPONSE_PARTITIONS_V8 = Message(
+    OffsetFetchResponsePartitions,
+    "partition_index" / Int32,
+    "committed_offset" / Int64,
+    "committed_leader_epoch" / Int32,
+    "metadata" / CompactNullableString,
+    "error_code" / Int16,
+    Tags(),
+    versions="8-9",
+)
+
+OFFSET_FETCH_RESPONSE_TOPICS_V8 = Message(
+    OffsetFetchResponseTopics,
+    "name" / CompactString,
+    "partitions" / CompactArray(OFFSET_FETCH_RESPONSE_PARTITIONS_V8),
+    Tags(),
+    versions="8-9",
+)
+
+OFFSET_FETCH_RESPONSE_GROUP_V8 = Message(
+    OffsetFetchResponseGroup,
+    "group_id" / CompactString,
+    "topics" / CompactArray(OFFSET_FETCH_RESPONSE_TOPICS_V8),
+    "error_code" / Int16,
+    Tags(),
+    versions="8-9",
+)
+
+OFFSET_FETCH_RESPONSE_V8 = Message(
+    OffsetFetchResponse,
+    "throttle_time_ms" / Int32,
+    "groups" / CompactArray(OFFSET_FETCH_RESPONSE_GROUP_V8),
+    Tags(),
+    versions="8-9",
+    absent=("topics",),
+)
+
+OFFSET_FETCH_RESPONSE_V9 = OFFSET_FETCH_RESPONSE_V8
+
+RESPONSES: dict[int, Message[OffsetFetchResponse]] = {
+    0: OFFSET_FETCH_RESPONSE_V0,
+    1: OFFSET_FETCH_RESPONSE_V1,
+    2: OFFSET_FETCH_RESPONSE_V2,
+    3: OFFSET_FETCH_RESPONSE_V3,
+    4: OFFSET_FETCH_RESPONSE_V4,
+    5: OFFSET_FETCH_RESPONSE_V5,
+    6: OFFSET_FETCH_RESPONSE_V6,
+    7: OFFSET_FETCH_RESPONSE_V7,
+    8: OFFSET_FETCH_RESPONSE_V8,
+    9: OFFSET_FETCH_RESPONSE_V9,
+}

@@ -1,0 +1,36 @@
+# Generated from schemas/messages/ResponseHeader.json by `python -m kafkaproto.generator`. Do not edit.
+"""ResponseHeader: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message, Tags
+from kafkaproto.primitives import Int32
+
+
+@dataclass(slots=True)
+class ResponseHeader:
+    """versions 0-1, flexible from version 1."""
+
+    correlation_id: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+RESPONSE_HEADER_V0 = Message(
+    ResponseHeader,
+    "correlation_id" / Int32,
+    versions="0",
+    leading=True,
+)
+
+RESPONSE_HEADER_V1 = Message(
+    ResponseHeader,
+    "correlation_id" / Int32,
+    Tags(),
+    versions="1",
+    leading=True,
+)
+
+LAYOUTS: dict[int, Message[ResponseHeader]] = {
+    0: RESPONSE_HEADER_V0,
+    1: RESPONSE_HEADER_V1,
+}

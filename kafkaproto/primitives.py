@@ -1,0 +1,480 @@
+"""The wire types of Kafka's protocol as constructs: integers, strings, bytes, uuids, records and arrays of them.
+
+Each type says its bytes twice: ``_parse`` and ``_build`` are the readable form, which walks a stream and names path and
+offset when something is wrong; ``emit_decode`` and ``emit_encode`` write the lines that do the same in flat code. A
+test holds the two together. This module must never know a message.
+
+The compact forms came with flexible versions (KIP-482): an unsigned varint of length plus one, 0 for null.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from io import SEEK_END
+from typing import Any, BinaryIO, Protocol, TypeAlias
+
+from construct import Construct, SizeofError
+
+from kafkaproto import flat
+from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.flat import FlatCode
+
+
+class ByteRange(Protocol):
+    """Bytes that lie elsewhere, in a file for instance: the encoder writes their length and leaves a splice."""
+
+    def __len__(self) -> int: ...
+
+
+RecordsValue: TypeAlias = bytes | bytearray | memoryview | ByteRange
+"""Record batches as they travel. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice."""
+
+Splices: TypeAlias = list[tuple[int, ByteRange]]
+"""Where ranges belong: (position in the output before which the range goes, the range)."""
+
+
+class WireType(Construct):  # type: ignore[misc]  # construct ships no annotations
+    """A construct that can also write itself as flat code."""
+
+    def parse(self, data: bytes | memoryview, **context: Any) -> Any:
+        """Read one value with the readable form. Raises DecodeError."""
+        return super().parse(bytes(data), **context)
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        """Write the lines that read a value into the variable ``target``."""
+        raise NotImplementedError
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        """Write the lines that append the value of the expression ``source`` to the output."""
+        raise NotImplementedError
+
+    def _sizeof(self, context: Any, path: str) -> int:
+        raise SizeofError("the size depends on the value", path=path)
+
+
+def read(stream: BinaryIO, size: int, path: str) -> bytes:
+    """Exactly ``size`` bytes, or DecodeError."""
+    offset = stream.tell()
+    data = stream.read(size) if size <= remaining(stream) else b""
+    if len(data) != size:
+        raise DecodeError(path, offset, f"needs {size} bytes, {remaining(stream)} are left")
+    return data
+
+
+def remaining(stream: BinaryIO) -> int:
+    """The number of bytes between the stream's position and its end."""
+    position = stream.tell()
+    end = stream.seek(0, SEEK_END)
+    stream.seek(position)
+    return end - position
+
+
+def parse_uvarint(stream: BinaryIO, path: str) -> int:
+    """An unsigned varint of at most five bytes and 32 bits."""
+    offset = stream.tell()
+    value = 0
+    for shift in (0, 7, 14, 21, 28):
+        byte = read(stream, 1, path)[0]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFFFFFF:
+                raise DecodeError(path, offset, "the varint has more than 32 bits")
+            return value
+    raise DecodeError(path, offset, "the varint has more than five bytes")
+
+
+class FixedWidth(WireType):
+    """A number, truth value or uuid of fixed width, as one letter of the struct module."""
+
+    def __init__(self, fmt: str) -> None:
+        super().__init__()
+        self.fmt = fmt
+        self.size = struct.calcsize(">" + fmt)
+
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
+        return struct.unpack(">" + self.fmt, read(stream, self.size, path))[0]
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        try:
+            stream.write(struct.pack(">" + self.fmt, obj))
+        except (struct.error, TypeError, OverflowError) as error:
+            raise EncodeError(path, f"{obj!r} does not fit: {error}") from None
+        return obj
+
+    def _sizeof(self, context: Any, path: str) -> int:
+        return self.size
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        code.fixed(self.fmt, target)
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        code.fixed(self.fmt, source)
+
+
+class UuidType(FixedWidth):
+    """Sixteen raw bytes, kept as `bytes`: the broker compares and looks up ids, it does not print them."""
+
+    def __init__(self) -> None:
+        super().__init__("16s")
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        if not isinstance(obj, bytes) or len(obj) != 16:
+            raise EncodeError(path, f"a uuid is 16 bytes, not {obj!r}")
+        return super()._build(obj, stream, context, path)
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        value = code.local("uuid")
+        # struct would pad or cut in silence
+        code.before(f"{value} = {source}", f"if len({value}) != 16: raise ValueError('a uuid is 16 bytes')")
+        code.fixed(self.fmt, value)
+
+
+Int8 = FixedWidth("b")
+Int16 = FixedWidth("h")
+Int32 = FixedWidth("i")
+Int64 = FixedWidth("q")
+Uint16 = FixedWidth("H")
+Uint32 = FixedWidth("I")
+Float64 = FixedWidth("d")
+Bool = FixedWidth("?")
+Uuid = UuidType()
+
+
+class LengthPrefixed(WireType):
+    """What strings, bytes, records and arrays share: a length in front, which may say null.
+
+    Plain: a signed integer of ``width`` (a struct letter), below zero for null. Compact: an unsigned varint of
+    length + 1, 0 for null.
+    """
+
+    def __init__(self, *, width: str, compact: bool, nullable: bool) -> None:
+        super().__init__()
+        self.width = width
+        self.compact = compact
+        self.nullable = nullable
+
+    def parse_length(self, stream: BinaryIO, path: str) -> int | None:
+        """The length, None for null; DecodeError for a null that may not be and for more than the bytes left."""
+        offset = stream.tell()
+        if self.compact:
+            length = parse_uvarint(stream, path) - 1
+        else:
+            width = struct.calcsize(">" + self.width)
+            (length,) = struct.unpack(">" + self.width, read(stream, width, path))
+        if length < 0:
+            if not self.nullable:
+                raise DecodeError(path, offset, "may not be null")
+            return None
+        if length > remaining(stream):
+            raise DecodeError(path, offset, f"a length of {length}, but {remaining(stream)} bytes are left")
+        return length
+
+    def build_length(self, length: int | None, stream: BinaryIO, path: str) -> None:
+        """Write the length; None is null."""
+        if length is None and not self.nullable:
+            raise EncodeError(path, "may not be null")
+        if self.compact:
+            stream.write(flat.uvarint(0 if length is None else length + 1))
+            return
+        try:
+            stream.write(struct.pack(">" + self.width, -1 if length is None else length))
+        except struct.error:
+            raise EncodeError(path, f"a length of {length} is too much") from None
+
+    def emit_length_decode(self, code: FlatCode) -> str:
+        """Write the reading of the length as it stands on the wire, and hand out its variable."""
+        length = code.local("length")
+        if self.compact:
+            code.constant("read_uvarint_tail", flat.read_uvarint_tail)
+            code.fixed("B", length)
+            code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
+        else:
+            code.fixed(self.width, length)
+        return length
+
+    def emit_value_decode(self, code: FlatCode, target: str, emit_value: Callable[[str], None]) -> None:
+        """Write the reading of length and value; null is dealt with here, ``emit_value`` gets the length's variable."""
+        length = self.emit_length_decode(code)
+        if not self.nullable:
+            emit_value(length)
+            return
+        with code.block(f"if not {length}:" if self.compact else f"if {length} < 0:"):
+            code.line(f"{target} = None")
+        with code.block("else:"):
+            emit_value(length)
+
+    def emit_slice_end(self, code: FlatCode, length: str) -> str:
+        """Write the end of the value's bytes and its check (it also finds the null that may not be)."""
+        end = code.local("q")
+        code.constant("Malformed", flat.Malformed)
+        code.line(
+            f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}",
+            f"if not p <= {end} <= n: raise Malformed",
+        )
+        return end
+
+    def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
+        """Write the length's bytes; the variable holds what stands on the wire (plus one if compact)."""
+        if self.compact:
+            code.constant(long_form, getattr(flat, long_form))
+            code.line(
+                f"if {length} < 128: {code.out}.append({length})",
+                f"else: {code.out} += {long_form}({length})",
+            )
+        else:
+            code.fixed(self.width, length)
+
+    @property
+    def null_on_wire(self) -> str:
+        """What stands on the wire for null."""
+        return "0" if self.compact else "-1"
+
+    def wire_length(self, length: str) -> str:
+        """The expression for what stands on the wire for a length."""
+        return f"{length} + 1" if self.compact else length
+
+
+class StringType(LengthPrefixed):
+    """UTF-8 text of at most 32767 bytes. Bytes that are no UTF-8 become U+FFFD, as in Kafka."""
+
+    def __init__(self, *, compact: bool, nullable: bool) -> None:
+        super().__init__(width="h", compact=compact, nullable=nullable)
+
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> str | None:
+        offset = stream.tell()
+        length = self.parse_length(stream, path)
+        if length is None:
+            return None
+        if length > flat.MAX_STRING_BYTES:
+            raise DecodeError(path, offset, f"a string of {length} bytes is too long")
+        return str(read(stream, length, path), "utf-8", "replace")
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        if obj is None:
+            self.build_length(None, stream, path)
+            return obj
+        try:
+            data = obj.encode()
+        except (AttributeError, UnicodeEncodeError):
+            raise EncodeError(path, f"{obj!r} is no text") from None
+        if len(data) > flat.MAX_STRING_BYTES:
+            raise EncodeError(path, f"a string of {len(data)} bytes is too long")
+        self.build_length(len(data), stream, path)
+        stream.write(data)
+        return obj
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        def emit_text(length: str) -> None:
+            if self.compact:
+                code.constant("Malformed", flat.Malformed)
+                code.line(f"if {length} > {flat.MAX_STRING_BYTES + 1}: raise Malformed")
+            end = self.emit_slice_end(code, length)
+            code.line(f"{target} = str(b[p:{end}], 'utf-8', 'replace')", f"p = {end}")
+
+        self.emit_value_decode(code, target, emit_text)
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        text, length = code.local("text"), code.local("length")
+        if self.nullable:
+            code.before(
+                f"{text} = {source}",
+                f"if {text} is None: {text}, {length} = b'', {self.null_on_wire}",
+                "else:",
+                f"    {text} = {text}.encode()",
+                f"    {length} = {self.wire_length(f'len({text})')}",
+            )
+        else:
+            code.before(f"{text} = {source}.encode()", f"{length} = {self.wire_length(f'len({text})')}")
+        self.emit_length_encode(code, length, "long_string_length")
+        code.line(f"{code.out} += {text}")
+
+
+class BytesType(LengthPrefixed):
+    """Bytes that nobody here looks into; decoded as `bytes` of their own."""
+
+    def __init__(self, *, compact: bool, nullable: bool) -> None:
+        super().__init__(width="i", compact=compact, nullable=nullable)
+
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> bytes | None:
+        length = self.parse_length(stream, path)
+        return None if length is None else read(stream, length, path)
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        if obj is not None and not isinstance(obj, bytes | bytearray | memoryview):
+            raise EncodeError(path, f"{obj!r} is not bytes")
+        self.build_length(None if obj is None else len(obj), stream, path)
+        stream.write(obj or b"")
+        return obj
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        def emit_slice(length: str) -> None:
+            end = self.emit_slice_end(code, length)
+            code.line(f"{target} = {f'bytes(b[p:{end}])' if code.views else f'b[p:{end}]'}", f"p = {end}")
+
+        self.emit_value_decode(code, target, emit_slice)
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        data, length = self.emit_measure(code, source)
+        self.emit_length_encode(code, length)
+        code.constant("BYTES_LIKE", BYTES_LIKE)
+        code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
+
+    def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
+        """Write the value and its length on the wire into two variables; null becomes no bytes."""
+        data, length = code.local("data"), code.local("length")
+        code.before(f"{data} = {source}")
+        if self.nullable:
+            code.before(f"if {data} is None: {data}, {length} = b'', {self.null_on_wire}")
+            code.before(f"else: {length} = {self.wire_length(f'len({data})')}")
+        else:
+            code.before(f"{length} = {self.wire_length(f'len({data})')}")
+        return data, length
+
+
+BYTES_LIKE = (bytes, bytearray, memoryview)
+
+
+class RecordsType(BytesType):
+    """Record batches: never copied, never looked into.
+
+    Flat decoding hands out a slice of the caller's memoryview. Encoding appends bytes and splices anything else that
+    has a length: the prefix is written and ``(position, value)`` goes onto the caller's list of splices.
+    """
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        splices = context.get("splices") if context else None
+        if obj is None or isinstance(obj, BYTES_LIKE) or not hasattr(obj, "__len__"):
+            return super()._build(obj, stream, context, path)
+        if splices is None:
+            raise EncodeError(path, f"{obj!r} is a range, and nobody here can splice it")
+        self.build_length(len(obj), stream, path)
+        splices.append((stream.tell(), obj))
+        return obj
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        def emit_view(length: str) -> None:
+            end = self.emit_slice_end(code, length)
+            code.line(f"{target} = b[p:{end}]", f"p = {end}")
+
+        self.emit_value_decode(code, target, emit_view)
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        data, length = self.emit_measure(code, source)
+        self.emit_length_encode(code, length)
+        code.constant("BYTES_LIKE", BYTES_LIKE)
+        code.line(
+            f"if isinstance({data}, BYTES_LIKE): {code.out} += {data}",
+            f"else: splices.append((len({code.out}), {data}))",
+        )
+
+
+class ArrayType(LengthPrefixed):
+    """A list of values of one type, its count in front. The count is never above the number of bytes left."""
+
+    def __init__(self, item: WireType, *, compact: bool, nullable: bool) -> None:
+        super().__init__(width="i", compact=compact, nullable=nullable)
+        self.item = item
+
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> list[Any] | None:
+        count = self.parse_length(stream, path)
+        if count is None:
+            return None
+        return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(count)]
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        if obj is not None and not isinstance(obj, list | tuple):
+            raise EncodeError(path, f"{obj!r} is no list")
+        self.build_length(None if obj is None else len(obj), stream, path)
+        for i, item in enumerate(obj or ()):
+            self.item._build(item, stream, context, f"{path}[{i}]")
+        return obj
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        def emit_items(count: str) -> None:
+            code.constant("Malformed", flat.Malformed)
+            if self.compact:
+                code.line(f"{count} -= 1")
+            code.line(f"if not 0 <= {count} <= n - p: raise Malformed")
+            if self.is_numeric:
+                self._emit_numbers_decode(code, target, count)
+            else:
+                self._emit_loop_decode(code, target, count)
+
+        self.emit_value_decode(code, target, emit_items)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether one struct format reads all items at once."""
+        return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
+
+    def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:
+        code.constant("read_int_array", flat.read_int_array)
+        code.line(
+            f"{target} = list(read_int_array(b, p, {count}, {self.item.fmt!r}))",
+            f"p += {count} * {self.item.size}",
+        )
+
+    def _emit_loop_decode(self, code: FlatCode, target: str, count: str) -> None:
+        # a list of its own: the target may be a variable of the loop around this one
+        items, item = code.local("items"), code.local("item")
+        code.line(f"{items} = []")
+        with code.block(f"for _ in range({count}):"):
+            self.item.emit_decode(code, item)
+            code.line(f"{items}.append({item})")
+        code.line(f"{target} = {items}")
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        items, count = code.local("items"), code.local("count")
+        code.before(f"{items} = {source}")
+        if self.nullable:
+            code.before(f"if {items} is None: {items}, {count} = (), {self.null_on_wire}", "else:")
+            code.before(f"    if not isinstance({items}, (list, tuple)): raise TypeError")
+            code.before(f"    {count} = {self.wire_length(f'len({items})')}")
+        else:
+            code.before(f"if not isinstance({items}, (list, tuple)): raise TypeError")
+            code.before(f"{count} = {self.wire_length(f'len({items})')}")
+        self.emit_length_encode(code, count)
+        if self.is_numeric:
+            code.constant("write_int_array", flat.write_int_array)
+            code.line(f"{code.out} += write_int_array({items}, {self.item.fmt!r})")
+            return
+        item = code.local("item")
+        with code.block(f"for {item} in {items}:"):
+            self.item.emit_encode(code, item)
+
+
+String = StringType(compact=False, nullable=False)
+NullableString = StringType(compact=False, nullable=True)
+CompactString = StringType(compact=True, nullable=False)
+CompactNullableString = StringType(compact=True, nullable=True)
+
+Bytes = BytesType(compact=False, nullable=False)
+NullableBytes = BytesType(compact=False, nullable=True)
+CompactBytes = BytesType(compact=True, nullable=False)
+CompactNullableBytes = BytesType(compact=True, nullable=True)
+
+Records = RecordsType(compact=False, nullable=False)
+NullableRecords = RecordsType(compact=False, nullable=True)
+CompactRecords = RecordsType(compact=True, nullable=False)
+CompactNullableRecords = RecordsType(compact=True, nullable=True)
+
+
+def Array(item: WireType) -> ArrayType:  # reads as a type in a layout
+    """A list: int32 count, then the items."""
+    return ArrayType(item, compact=False, nullable=False)
+
+
+def NullableArray(item: WireType) -> ArrayType:
+    """A list or None: int32 count, -1 for None."""
+    return ArrayType(item, compact=False, nullable=True)
+
+
+def CompactArray(item: WireType) -> ArrayType:
+    """A list: uvarint count + 1, then the items."""
+    return ArrayType(item, compact=True, nullable=False)
+
+
+def CompactNullableArray(item: WireType) -> ArrayType:
+    """A list or None: uvarint count + 1, 0 for None."""
+    return ArrayType(item, compact=True, nullable=True)

@@ -1,0 +1,164 @@
+"""The compression kinds of record batches, in the framings that Kafka's Java client writes.
+
+Decompressing stops at a limit, because a few kilobytes on the wire may stand for gigabytes. This module must never
+know records.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+
+from kafkaproto.errors import DecodeError
+
+Buffer = bytes | bytearray | memoryview
+
+DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
+"""More than any batch of a broker with sensible settings unpacks to."""
+
+GZIP_WINDOW = 31  # zlib's way to say: gzip header, largest window
+
+# snappy-java's stream: a magic, two version numbers, then blocks behind their lengths.
+SNAPPY_MAGIC = b"\x82SNAPPY\x00"
+SNAPPY_HEADER = SNAPPY_MAGIC + struct.pack(">ii", 1, 1)
+SNAPPY_BLOCK_BYTES = 32 * 1024
+
+FIRST_GUESS = 16
+"""How many times larger the output buffer is than the input before the whole limit is tried."""
+
+
+class Compression(IntEnum):
+    """What the lowest three bits of a batch's attributes say."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+def compress(kind: Compression, data: bytes) -> bytes:
+    """The compressed form of the records of a batch."""
+    match kind:
+        case Compression.NONE:
+            return data
+        case Compression.GZIP:
+            packer = zlib.compressobj(wbits=GZIP_WINDOW)
+            return packer.compress(data) + packer.flush()
+        case Compression.SNAPPY:
+            return _compress_snappy(data)
+        case Compression.LZ4:
+            return _compress_lz4(data)
+        case Compression.ZSTD:
+            import cramjam
+
+            return bytes(cramjam.zstd.compress(data))
+
+
+def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """The records of a batch as they were; DecodeError if they are damaged, unknown or larger than the limit."""
+    match kind:
+        case Compression.NONE:
+            return bytes(data)
+        case Compression.GZIP:
+            return _decompress_gzip(bytes(data), limit_bytes)
+        case Compression.SNAPPY:
+            return _decompress_snappy(bytes(data), limit_bytes)
+        case Compression.LZ4:
+            import cramjam
+
+            return _decompress_into(cramjam.lz4.decompress_into, bytes(data), limit_bytes, "lz4")
+        case Compression.ZSTD:
+            import cramjam
+
+            return _decompress_into(cramjam.zstd.decompress_into, bytes(data), limit_bytes, "zstd")
+    raise DecodeError("RecordBatch.attributes", 0, f"unknown compression kind {kind}")
+
+
+def _compress_lz4(data: bytes) -> bytes:
+    import cramjam
+
+    # Kafka's reader refuses frames whose blocks depend on each other (KafkaLZ4BlockInputStream)
+    packer = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+    packer.compress(data)
+    return bytes(packer.finish())
+
+
+def _compress_snappy(data: bytes) -> bytes:
+    import cramjam
+
+    out = bytearray(SNAPPY_HEADER)
+    for start in range(0, len(data), SNAPPY_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + SNAPPY_BLOCK_BYTES]))
+        out += struct.pack(">i", len(block)) + block
+    return bytes(out)
+
+
+def _decompress_snappy(data: bytes, limit_bytes: int) -> bytes:
+    if not data.startswith(SNAPPY_MAGIC):
+        return _snappy_block(data, limit_bytes)
+    out = bytearray()
+    pos = len(SNAPPY_HEADER)
+    while pos < len(data):
+        if len(data) - pos < 4:
+            raise _damaged("snappy", "a block length is cut off")
+        (size,) = struct.unpack_from(">i", data, pos)
+        pos += 4
+        if not 0 <= size <= len(data) - pos:
+            raise _damaged("snappy", f"a block of {size} bytes, {len(data) - pos} are left")
+        out += _snappy_block(data[pos : pos + size], limit_bytes - len(out))
+        pos += size
+    return bytes(out)
+
+
+def _snappy_block(block: bytes, limit_bytes: int) -> bytes:
+    import cramjam
+
+    try:
+        if cramjam.snappy.decompress_raw_len(block) > limit_bytes:
+            raise _too_large("snappy")
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise _damaged("snappy", error) from None
+
+
+def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
+    out = bytearray()
+    while data:
+        unpacker = zlib.decompressobj(wbits=GZIP_WINDOW)
+        try:
+            out += unpacker.decompress(data, limit_bytes - len(out) + 1)
+        except zlib.error as error:
+            raise _damaged("gzip", error) from None
+        if len(out) > limit_bytes:
+            raise _too_large("gzip")
+        if not unpacker.eof:
+            raise _damaged("gzip", "the end is cut off")
+        data = unpacker.unused_data  # Java's reader goes on with a second member, too
+    return bytes(out)
+
+
+def _decompress_into(unpack: Callable[[bytes, bytearray], int], data: bytes, limit_bytes: int, name: str) -> bytes:
+    """Unpack into a buffer of our size, so that the other side cannot choose how large it gets."""
+    import cramjam
+
+    guess = min(limit_bytes, max(4096, FIRST_GUESS * len(data)))
+    for size in (guess, limit_bytes):
+        buffer = bytearray(size)
+        try:
+            return bytes(memoryview(buffer)[: unpack(data, buffer)])
+        except cramjam.DecompressionError as error:
+            reason = error
+    if "whole buffer" in str(reason):
+        raise _too_large(name)
+    raise _damaged(name, reason)
+
+
+def _too_large(name: str) -> DecodeError:
+    return DecodeError("RecordBatch.records", 0, f"the {name} data unpacks to more than the limit")
+
+
+def _damaged(name: str, reason: object) -> DecodeError:
+    return DecodeError("RecordBatch.records", 0, f"the {name} data is damaged: {reason}")

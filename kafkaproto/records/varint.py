@@ -1,0 +1,34 @@
+"""Zigzag varints, which only records use: small numbers of either sign in few bytes."""
+
+from __future__ import annotations
+
+
+def read_varint(b: bytes, p: int) -> tuple[int, int]:
+    """A number of at most 64 bits: ``(value, position behind it)``; IndexError at the end, ValueError if longer."""
+    byte = b[p]
+    p += 1
+    raw = byte & 0x7F
+    shift = 7
+    while byte > 0x7F:
+        if shift > 63:
+            raise ValueError("a varint has more than ten bytes")
+        byte = b[p]
+        p += 1
+        raw |= (byte & 0x7F) << shift
+        shift += 7
+    if raw >> 64:
+        raise ValueError("a varint has more than 64 bits")
+    return (raw >> 1) ^ -(raw & 1), p
+
+
+def varint(value: int) -> bytes:
+    """The bytes of a number of at most 64 bits."""
+    raw = (value << 1) ^ (value >> 63)
+    if raw < 0x80:
+        return raw.to_bytes(1, "big")
+    encoded = bytearray()
+    while raw > 0x7F:
+        encoded.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    encoded.append(raw)
+    return bytes(encoded)

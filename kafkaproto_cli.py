@@ -1,0 +1,24 @@
+"""The script `kafkaproto`: finds the command and imports what it needs, and only that."""
+
+import sys
+
+USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against; `kafkaproto broker --help` shows the options
+"""
+
+
+def main() -> int:
+    if sys.platform == "win32":
+        sys.stderr.write("kafkaproto runs on Linux and macOS; on Windows use it inside WSL\n")
+        return 2
+    command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    if command == "broker":
+        from broker.server.main import main as broker
+
+        return broker(arguments)
+    wanted_help = command in ("-h", "--help", "help")
+    (sys.stdout if wanted_help else sys.stderr).write(USAGE)
+    return 0 if wanted_help else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

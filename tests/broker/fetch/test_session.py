@@ -1,0 +1,429 @@
+"""Incremental fetch sessions, S-1 to S-14, with the numbers of Kafka's FetchSessionTest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from broker.fetch.session import (
+    Answer,
+    IncrementalContext,
+    PartitionRequest,
+    SessionCache,
+    SessionlessContext,
+    next_epoch,
+)
+
+Key = tuple[str, int]
+FOO0, FOO1, BAR0 = ("foo", 0), ("foo", 1), ("bar", 0)
+OK, ID_NOT_FOUND, WRONG_EPOCH, TOPIC_ID_ERROR = 0, 70, 71, 106
+
+
+@dataclass
+class Result:
+    has_records: bool = False
+    high_watermark: int = 10
+    log_start_offset: int = 0
+    preferred_read_replica: int = -1
+    error_code: int = 0
+    diverging: bool = False
+
+
+def request(offset: int = 0) -> PartitionRequest:
+    return PartitionRequest(offset, 100)
+
+
+def requests(*keys: Key) -> list[tuple[Key, PartitionRequest]]:
+    return [(key, request()) for key in keys]
+
+
+class Fetcher:
+    """Sends fetches to one cache; `log` is what each partition would give."""
+
+    def __init__(self, slots: int = 10, eviction_age_ms: int = 100) -> None:
+        self.cache = SessionCache(Random(1), slots, eviction_age_ms)
+        self.log: dict[Key, Result] = {}
+        self.now_ms = 0
+
+    def begin(
+        self,
+        session_id: int,
+        epoch: int,
+        asked: Iterable[tuple[Key, PartitionRequest]] = (),
+        forgotten: Sequence[Key] = (),
+        topic_ids: bool = False,
+        privileged: bool = False,
+    ) -> Any:
+        return self.cache.begin(session_id, epoch, asked, forgotten, topic_ids, privileged, self.now_ms)
+
+    def read(self, context: Any) -> list[tuple[Key, Result]]:
+        return [(key, self.log.get(key, Result())) for key, _ in context.partitions()]
+
+    def fetch(self, session_id: int, epoch: int, *args: Any, **more: Any) -> Answer[Any, Any]:
+        context = self.begin(session_id, epoch, *args, **more)
+        results = self.read(context)
+        included = list(context.included(results))
+        answer = context.commit(results, self.now_ms)
+        # What a quota is asked for is what is sent (Q-12).
+        assert list(answer.partitions) == included
+        return answer
+
+    def order(self, session_id: int) -> list[Key]:
+        session = self.cache.get(session_id)
+        assert session is not None
+        return list(session.partitions)  # type: ignore[arg-type]
+
+
+def keys(answer: Answer[Any, Any]) -> list[Key]:
+    return [key for key, _ in answer.partitions]
+
+
+def test_S14_testFetchRequests() -> None:
+    f = Fetcher()
+    full = f.fetch(0, 0, requests(FOO0, FOO1))
+    session_id = full.session_id
+    assert full.error_code == OK and session_id > 0 and keys(full) == [FOO0, FOO1]
+    assert f.fetch(session_id, 5) == (WRONG_EPOCH, 0, ())
+    assert f.fetch(session_id + 1, 1) == (ID_NOT_FOUND, 0, ())
+    assert f.fetch(session_id, 1) == (OK, session_id, [])
+    assert f.fetch(session_id, 5) == (WRONG_EPOCH, 0, ())
+    assert f.begin(session_id, 2).throttled() == (OK, session_id, ())
+    closing = f.fetch(session_id, -1, requests(FOO0))
+    assert (closing.session_id, keys(closing), len(f.cache)) == (0, [FOO0], 0)
+
+
+def test_S1_epoch_minus_one_stands_alone_and_epoch_zero_replaces_a_session() -> None:
+    f = Fetcher()
+    assert f.fetch(0, -1, requests(FOO0)).session_id == 0
+    first = f.fetch(0, 0, requests(FOO0)).session_id
+    second = f.fetch(first, 0, requests(FOO1)).session_id
+    assert second not in (0, first) and f.cache.get(first) is None and len(f.cache) == 1
+
+
+def test_S2_ids_are_positive_unique_and_come_from_the_seed() -> None:
+    one, two = Fetcher(50), Fetcher(50)
+    ids = [one.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
+    assert ids == [two.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
+    assert len(set(ids)) == 50 and all(0 < i < 2**31 for i in ids)
+
+
+def test_S3_the_session_survives_a_wrong_epoch_and_keeps_what_it_knew() -> None:
+    f = Fetcher()
+    session_id = f.fetch(0, 0, requests(FOO0)).session_id
+    f.fetch(session_id, 7, [(FOO0, request(99))], [FOO0])
+    assert dict(f.begin(session_id, 1).partitions()) == {FOO0: request(0)}
+
+
+def test_S3_a_session_stays_with_names_or_with_ids() -> None:
+    f = Fetcher()
+    with_names = f.fetch(0, 0, requests(FOO0)).session_id
+    with_ids = f.fetch(0, 0, requests(FOO0), topic_ids=True).session_id
+    assert f.fetch(with_names, 1, topic_ids=True) == (TOPIC_ID_ERROR, 0, ())
+    assert f.fetch(with_ids, 1) == (TOPIC_ID_ERROR, 0, ())
+    assert f.fetch(with_ids, 2) == (WRONG_EPOCH, 0, ())
+    assert f.fetch(with_names, 1).error_code == OK
+
+
+def test_S4_listed_partitions_are_replaced_as_a_set_and_others_read_from_the_stored_offset() -> None:
+    f = Fetcher()
+    asked = [(FOO0, PartitionRequest(5, 50, 1, 2, 3)), (FOO1, request(6))]
+    session_id = f.fetch(0, 0, asked).session_id
+    context = f.begin(session_id, 1, [(FOO0, request(8)), (BAR0, request(1))])
+    assert list(context.partitions()) == [(FOO0, request(8)), (FOO1, request(6)), (BAR0, request(1))]
+    context = f.begin(session_id, 2, [(FOO1, request(9))], [FOO0, FOO1])
+    assert list(context.partitions()) == [(BAR0, request(1))]
+
+
+def test_S4_the_epoch_after_the_last_is_one() -> None:
+    assert [next_epoch(e) for e in (0, 1, 2**31 - 2, 2**31 - 1)] == [1, 2, 2**31 - 1, 1]
+    f = Fetcher()
+    session_id = f.fetch(0, 0, requests(FOO0)).session_id
+    session = f.cache.get(session_id)
+    assert session is not None
+    session.epoch = 2**31 - 1
+    assert f.fetch(session_id, 2**31 - 1).error_code == OK
+    assert f.fetch(session_id, 1).error_code == OK
+
+
+def test_S5_testZeroSizeFetchSession() -> None:
+    f = Fetcher()
+    session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
+    assert f.fetch(session_id, 1, (), [FOO0, FOO1]) == (OK, 0, [])
+    assert len(f.cache) == 0 and f.cache.partition_count == 0
+    assert f.fetch(session_id, 2).error_code == ID_NOT_FOUND
+
+
+NEWS = [
+    Result(has_records=True),
+    Result(high_watermark=11),
+    Result(high_watermark=9),
+    Result(log_start_offset=1),
+    Result(preferred_read_replica=2),
+    Result(preferred_read_replica=0),
+    Result(error_code=6),
+    Result(diverging=True),
+]
+
+
+@pytest.mark.parametrize("result", NEWS, ids=repr)
+def test_S6_an_incremental_answer_carries_the_news(result: Result) -> None:
+    f = Fetcher()
+    session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
+    f.log[FOO1] = result
+    assert keys(f.fetch(session_id, 1)) == [FOO1]
+    f.log[FOO1] = Result(high_watermark=result.high_watermark, log_start_offset=result.log_start_offset)
+    # The same values again are no news; the end of an error is.
+    assert keys(f.fetch(session_id, 2)) == ([FOO1] if result.error_code else [])
+    assert keys(f.fetch(session_id, 3)) == []
+
+
+def test_S6_the_end_of_an_error_of_a_full_fetch_is_news_even_with_the_offsets_of_the_error() -> None:
+    f = Fetcher()
+    f.log[FOO0] = Result(error_code=1)
+    session_id = f.fetch(0, 0, requests(FOO0)).session_id
+    f.log[FOO0] = Result()
+    assert keys(f.fetch(session_id, 1)) == [FOO0]
+
+
+def test_S8_an_overtaken_fetch_gets_an_error_with_the_session_id() -> None:
+    f = Fetcher()
+    session_id = f.fetch(0, 0, requests(FOO0)).session_id
+    parked = f.begin(session_id, 1)
+    assert f.fetch(session_id, 2).error_code == OK
+    f.log[FOO0] = Result(has_records=True, high_watermark=12)
+    results = [(FOO0, f.log[FOO0])]
+    assert list(parked.included(results)) == []
+    assert parked.commit(results, 0) == (WRONG_EPOCH, session_id, ())
+    assert parked.throttled() == (WRONG_EPOCH, session_id, ())
+    assert keys(f.fetch(session_id, 3)) == [FOO0]
+
+
+def test_S9_testDeprioritizesPartitionsWithRecordsOnly() -> None:
+    f = Fetcher()
+    session_id = f.fetch(0, 0, requests(FOO0, FOO1, BAR0)).session_id
+    f.log = {FOO0: Result(high_watermark=60), FOO1: Result(has_records=True, high_watermark=60)}
+    assert keys(f.fetch(session_id, 1)) == [FOO0, FOO1]
+    assert f.order(session_id) == [FOO0, BAR0, FOO1]
+    # Partitions that are new in a session go behind.
+    f.log = {}
+    f.fetch(session_id, 2, requests(("new", 0)))
+    assert f.order(session_id) == [FOO0, BAR0, FOO1, ("new", 0)]
+
+
+def test_S10_a_throttled_fetch_leaves_the_response_side_alone() -> None:
+    f = Fetcher()
+    session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
+    f.log = {FOO0: Result(has_records=True, high_watermark=20), FOO1: Result(error_code=6, high_watermark=-1)}
+    context = f.begin(session_id, 1, [(FOO1, request(4))])
+    results = f.read(context)
+    assert [key for key, _ in context.included(results)] == [FOO0, FOO1]
+    assert context.throttled() == (OK, session_id, ())
+    # The request side has moved on: epoch 2, the new offset; what was due is due again.
+    assert f.order(session_id) == [FOO0, FOO1]
+    context = f.begin(session_id, 2)
+    assert dict(context.partitions())[FOO1] == request(4)
+    assert [key for key, _ in context.commit(results, 0).partitions] == [FOO0, FOO1]
+
+
+def test_S10_a_throttled_full_fetch_makes_no_session_and_a_throttled_error_is_lost() -> None:
+    f = Fetcher()
+    assert f.begin(0, 0, requests(FOO0)).throttled() == (OK, 0, ())
+    assert len(f.cache) == 0
+    assert f.begin(77, 3).throttled() == (OK, 0, ())
+
+
+def test_S11_an_unknown_partition_stays_until_it_appears() -> None:
+    f = Fetcher()
+    f.log[BAR0] = Result(error_code=100, high_watermark=-1, log_start_offset=-1)
+    full = f.fetch(0, 0, requests(FOO0, BAR0), topic_ids=True)
+    assert keys(f.fetch(full.session_id, 1, topic_ids=True)) == [BAR0]
+    f.log[BAR0] = Result()
+    assert keys(f.fetch(full.session_id, 2, topic_ids=True)) == [BAR0]
+    assert keys(f.fetch(full.session_id, 3, topic_ids=True)) == []
+
+
+def test_S14_testCreateIncrementalFetchWithPartitionsInErrorV12() -> None:
+    f = Fetcher()
+    f.log[BAR0] = Result(error_code=3, high_watermark=-1, log_start_offset=-1)
+    full = f.fetch(0, 0, requests(FOO0, FOO1, BAR0))
+    assert [r.error_code for _, r in full.partitions] == [0, 0, 3]
+    again = f.fetch(full.session_id, 1)
+    assert [(k, r.error_code) for k, r in again.partitions] == [(BAR0, 3)]
+    f.log[BAR0] = Result()
+    healed = f.fetch(full.session_id, 2)
+    assert [(k, r.error_code) for k, r in healed.partitions] == [(BAR0, 0)]
+    assert keys(f.fetch(full.session_id, 3)) == []
+
+
+def test_F6_of_duplicates_the_place_of_the_first_and_the_data_of_the_last() -> None:
+    f = Fetcher()
+    context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
+    assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
+
+
+def test_S12_without_slots_there_are_no_sessions() -> None:
+    f = Fetcher(slots=0)
+    answer = f.fetch(0, 0, requests(FOO0))
+    assert (answer.session_id, keys(answer)) == (0, [FOO0])
+
+
+def many(size: int) -> list[tuple[Key, PartitionRequest]]:
+    return requests(*(("many", n) for n in range(size)))
+
+
+def make(f: Fetcher, size: int, at_ms: int, privileged: bool = False) -> int:
+    f.now_ms = at_ms
+    return f.fetch(0, 0, many(size), privileged=privileged).session_id
+
+
+def touch(f: Fetcher, session_id: int, at_ms: int) -> None:
+    session = f.cache.get(session_id)
+    assert session is not None
+    f.cache.touch(session, at_ms)
+
+
+def alive(f: Fetcher, *ids: int) -> list[bool]:
+    return [f.cache.get(i) is not None for i in ids]
+
+
+def test_S13_testSessionCache() -> None:
+    f = Fetcher(slots=3, eviction_age_ms=100)
+    one, two, three = make(f, 10, 0), make(f, 20, 10), make(f, 30, 20)
+    assert all((one, two, three))
+    assert make(f, 40, 30) == 0
+    assert make(f, 5, 40) == 0
+    assert alive(f, one, two, three) == [True] * 3 and f.cache.partition_count == 60
+    touch(f, one, 200)
+    four = make(f, 11, 210)
+    assert four and alive(f, one, two, three, four) == [True, False, True, True]
+    touch(f, one, 400)
+    touch(f, three, 390)
+    touch(f, four, 400)
+    five = make(f, 50, 410)
+    assert five and alive(f, one, three, four, five) == [False, True, True, True]
+    assert make(f, 5, 410) == 0
+    privileged = make(f, 5, 410, privileged=True)
+    assert privileged and alive(f, three, four, five, privileged) == [True, False, True, True]
+    assert f.cache.evictions == 3 and f.cache.partition_count == 30 + 50 + 5
+
+
+def test_S13_testFetchSessionExpiration() -> None:
+    f = Fetcher(slots=2, eviction_age_ms=1000)
+    one, two = make(f, 2, 0), make(f, 2, 500)
+    touch(f, one, 500)
+    assert alive(f, one, two) == [True, True]
+    touch(f, one, 1000)
+    # 1001 ms after its last use the second is stale; the first is not.
+    three = make(f, 2, 1501)
+    assert three and alive(f, one, two, three) == [True, False, True]
+
+
+def test_S13_a_session_is_stale_only_after_more_than_the_age() -> None:
+    f = Fetcher(slots=1, eviction_age_ms=1000)
+    make(f, 50, 0)
+    assert make(f, 2, 1000) == 0
+    assert make(f, 2, 1001) != 0
+
+
+def test_S13_testPrivilegedSessionHandling() -> None:
+    f = Fetcher(slots=2, eviction_age_ms=1000)
+    one, two = make(f, 2, 0, privileged=True), make(f, 2, 500)
+    # The second is more recent, but the first is a follower's: it stays.
+    three = make(f, 2, 1000, privileged=True)
+    assert alive(f, one, two, three) == [True, False, True]
+    four = make(f, 2, 1501, privileged=True)
+    assert alive(f, one, three, four) == [False, True, True]
+
+
+def test_S13_a_follower_may_take_the_place_of_an_old_and_smaller_follower_session() -> None:
+    f = Fetcher(slots=2, eviction_age_ms=1000)
+    one, two = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
+    assert make(f, 9, 1000) == 0 and make(f, 9, 1000, privileged=True) == 0
+    touch(f, one, 1001)
+    touch(f, two, 1001)
+    # The first was made more than 1000 ms ago, the second not. Of equal size is not enough.
+    assert make(f, 9, 1001) == 0
+    assert make(f, 2, 1001, privileged=True) == 0
+    three = make(f, 3, 1001, privileged=True)
+    assert three and alive(f, one, two) == [False, True]
+
+
+def test_S13_of_equally_stale_sessions_the_smallest_id_goes() -> None:
+    f = Fetcher(slots=5, eviction_age_ms=100)
+    ids = [make(f, 1, 0) for _ in range(5)]
+    make(f, 1, 101)
+    assert [i for i in ids if f.cache.get(i) is None] == [min(ids)]
+
+
+class SessionMachine(RuleBasedStateMachine):
+    """A client that remembers what it was told: after every answer it believes what is true."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.f = Fetcher()
+        self.session_id = 0
+        self.epoch = 0
+        self.wanted: dict[Key, int] = {("t", 0): 0}
+        self.believed: dict[Key, tuple[int, int, int]] = {}
+        for n in range(4):
+            self.f.log["t", n] = Result(high_watermark=0)
+
+    @rule(n=st.integers(0, 3), by=st.integers(0, 3))
+    def append(self, n: int, by: int) -> None:
+        self.f.log["t", n].high_watermark += by
+
+    @rule(n=st.integers(0, 3), code=st.sampled_from([0, 3, 6]))
+    def fail(self, n: int, code: int) -> None:
+        self.f.log["t", n].error_code = code
+
+    @rule(n=st.integers(0, 3), offset=st.integers(0, 9), throttled=st.booleans())
+    def fetch_with(self, n: int, offset: int, throttled: bool) -> None:
+        self.wanted["t", n] = offset
+        self._fetch({("t", n): offset}, [], throttled)
+
+    @precondition(lambda self: len(self.wanted) > 1)
+    @rule(data=st.data(), throttled=st.booleans())
+    def forget_one(self, data: st.DataObject, throttled: bool) -> None:
+        key = data.draw(st.sampled_from(sorted(self.wanted)))
+        del self.wanted[key]
+        self.believed.pop(key, None)
+        self._fetch({}, [key], throttled)
+
+    def _fetch(self, asked: dict[Key, int], forgotten: list[Key], throttled: bool) -> None:
+        full = self.session_id == 0
+        asked = self.wanted if full else asked
+        context = self.f.begin(
+            self.session_id, self.epoch, [(k, request(o)) for k, o in asked.items()], [] if full else forgotten
+        )
+        assert isinstance(context, SessionlessContext if full else IncrementalContext)
+        assert dict(context.partitions()) == {k: request(o) for k, o in self.wanted.items()}
+        results = self.f.read(context)
+        included = list(context.included(results))
+        answer = context.throttled() if throttled else context.commit(results, 0)
+        assert answer.error_code == 0 and list(answer.partitions) == ([] if throttled else included)
+        for key, result in answer.partitions:
+            self.believed[key] = (result.error_code, result.high_watermark, result.log_start_offset)
+        if not throttled:
+            for key in self.wanted:
+                true = self.f.log[key]
+                assert self.believed[key] == (true.error_code, true.high_watermark, true.log_start_offset)
+        if answer.session_id:
+            self.session_id = answer.session_id
+            self.epoch = next_epoch(self.epoch)
+
+    @invariant()
+    def counted(self) -> None:
+        sessions = self.f.cache
+        assert len(sessions) == (1 if self.session_id else 0)
+        assert sessions.partition_count == (len(self.wanted) if self.session_id else 0)
+
+
+TestSessionMachine = SessionMachine.TestCase
+TestSessionMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -1,0 +1,134 @@
+"""Idempotent producers: duplicates, sequences, epochs, expiry (rules P-17 to P-21), with numbers of Kafka's tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.log.errors import InvalidBatch
+from broker.log.producer_state import ProducerStates
+from kafkaproto.records.batch import BatchHeader
+
+PRODUCER = 1
+MAX = 2147483647
+
+
+def header(sequence: int, count: int = 1, epoch: int = 0, timestamp: int = 0, producer: int = PRODUCER) -> BatchHeader:
+    return BatchHeader(0, 0, 0, 2, 0, 0, count - 1, timestamp, timestamp, producer, epoch, sequence, count)
+
+
+class Log:
+    """Appends what is accepted, as a leader does."""
+
+    def __init__(self) -> None:
+        self.states = ProducerStates()
+        self.end = 0
+
+    def produce(self, batch: BatchHeader) -> int:
+        original = self.states.check(batch)
+        if original is not None:
+            return original.first_offset
+        base, self.end = self.end, self.end + batch.last_offset_delta + 1
+        self.states.update(batch, base)
+        return base
+
+    def refused(self, batch: BatchHeader) -> int:
+        end = self.end
+        with pytest.raises(InvalidBatch) as refusal:
+            self.produce(batch)
+        assert self.end == end and refusal.value.log_start_known
+        return refusal.value.error_code
+
+
+def test_P18_P20_UnifiedLogTest_testDuplicateAppends() -> None:
+    log = Log()
+    for sequence in range(6):
+        assert log.produce(header(sequence)) == sequence
+    assert log.produce(header(6, 3)) == 6
+    assert log.produce(header(6, 3)) == 6  # the newest again
+    assert log.end == 9
+    assert log.refused(header(7, 2)) == 45  # a part of a batch
+    assert log.produce(header(2)) == 2  # the fifth newest
+    assert log.refused(header(1)) == 45  # forgotten
+    assert log.produce(header(9)) == 9
+    assert log.produce(header(9)) == 9
+    assert log.end == 10
+
+
+def test_P17_five_batches_are_remembered() -> None:
+    log = Log()
+    for sequence in range(20):
+        log.produce(header(sequence))
+    assert len(log.states.producers[PRODUCER].batches) == 5
+    assert log.produce(header(15)) == 15
+    assert log.refused(header(14)) == 45
+
+
+def test_P18_a_duplicate_tells_the_original_max_timestamp() -> None:
+    states = ProducerStates()
+    states.update(header(0, 3, timestamp=77), 100)
+    assert states.check(header(0, 3, timestamp=88)) == (0, 2, 100, 102, 77)
+
+
+def test_P19_older_epochs_are_fenced_and_newer_ones_begin_at_0() -> None:
+    log = Log()
+    log.produce(header(0, epoch=5))
+    assert log.refused(header(1, epoch=4)) == 47
+    assert log.refused(header(1, epoch=6)) == 45
+    assert log.produce(header(0, epoch=6)) == 1
+    assert log.refused(header(0, epoch=5)) == 47
+    assert log.produce(header(1, epoch=6)) == 2
+
+
+def test_P19_an_unknown_producer_may_begin_with_any_sequence() -> None:
+    log = Log()
+    assert log.produce(header(4711, epoch=3)) == 0
+    assert log.produce(header(4712, epoch=3)) == 1
+
+
+@pytest.mark.parametrize("sequence", [0, 1, 3, 100, MAX])
+def test_P20_a_sequence_that_does_not_follow_is_45(sequence: int) -> None:
+    log = Log()
+    log.produce(header(7, 2))
+    assert log.refused(header(sequence)) == 45
+
+
+def test_P21_ProducerStateManagerTest_testProducerSequenceWrapAround() -> None:
+    log = Log()
+    log.produce(header(MAX))
+    assert log.produce(header(0)) == 1
+    assert log.states.producers[PRODUCER].batches[-1].last_sequence == 0
+
+
+def test_P21_ProducerStateManagerTest_testProducerSequenceWithWrapAroundBatchRecord() -> None:
+    log = Log()
+    log.produce(header(MAX - 10, 20))
+    assert log.states.producers[PRODUCER].batches[-1][:2] == (MAX - 10, 8)
+    assert log.produce(header(MAX - 10, 20)) == 0
+    assert log.produce(header(9)) == 20
+
+
+def test_P21_ProducerStateManagerTest_testProducerSequenceInvalidWrapAround() -> None:
+    log = Log()
+    log.produce(header(MAX))
+    assert log.refused(header(1)) == 45
+
+
+def test_P17_idle_producers_expire_by_the_time_of_their_last_batch() -> None:
+    states = ProducerStates()
+    states.update(header(0, timestamp=1000), 0)
+    states.update(header(0, timestamp=5000, producer=2), 1)
+    states.expire(5999, 5000)
+    assert set(states.producers) == {1, 2}
+    states.expire(6000, 5000)
+    assert set(states.producers) == {2}
+
+
+def test_producers_with_batches_beyond_a_truncation_are_forgotten_and_named() -> None:
+    states = ProducerStates()
+    for sequence in range(3):
+        states.update(header(sequence), sequence)
+    states.update(header(0, producer=2), 3)
+    assert states.forget_from(4) == set()
+    assert states.forget_from(3) == {2}
+    assert states.forget_from(1) == {1}
+    assert states.producers == {}

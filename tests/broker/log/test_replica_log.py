@@ -1,0 +1,393 @@
+"""One replica's log: what fetches get, replication without copies, truncation, log start, divergence."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from broker.log.errors import InvalidBatch, OffsetOutOfRange, StorageError
+from broker.log.replica_log import LogSlice, ReplicaLog
+from broker.log.store import FileRange, MemoryBudget, Store
+from kafkaproto.records.batch import check_crc, read_header, records
+from tests.broker.log.batches import NOW_MS, batch
+
+ALL = 1 << 60
+
+
+def new_log(segment_bytes: int = 1 << 30, memory: int = 1 << 30) -> ReplicaLog:
+    return ReplicaLog(Store(MemoryBudget(memory), segment_bytes))
+
+
+def append(log: ReplicaLog, data: bytearray, epoch: int = 0) -> int:
+    return log.append(memoryview(data), read_header(data), epoch).base_offset
+
+
+def content(part: LogSlice) -> bytes:
+    data = part.records.read() if isinstance(part.records, FileRange) else part.records
+    assert len(data) == part.size_bytes == len(part.records)
+    return data
+
+
+def read(log: ReplicaLog, offset: int, limit: int = ALL, bound: int = ALL, at_least_one: bool = True) -> bytes:
+    return content(log.read(offset, limit, bound, at_least_one))
+
+
+def three_batches() -> tuple[ReplicaLog, list[int]]:
+    """Offsets 0-2, 3-4, 5-9; the sizes of the batches."""
+    log = new_log()
+    made = [batch(3, 10), batch(2, 200), batch(5, 50)]
+    for one in made:
+        append(log, one)
+    return log, [len(one) for one in made]
+
+
+def test_P12_an_append_assigns_offsets_and_the_leader_epoch_and_keeps_the_checksum() -> None:
+    log = new_log()
+    assert [append(log, batch(count), epoch=7) for count in (3, 1, 4)] == [0, 3, 4]
+    assert log.log_end_offset == 8
+    seen = [(header.base_offset, header.last_offset, header.partition_leader_epoch) for _, header in log.batches(0)]
+    assert seen == [(0, 2, 7), (3, 3, 7), (4, 7, 7)]
+    assert all(check_crc(log.store.read(position, header.size)) for position, header in log.batches(0))
+    assert log.epochs.entries() == [(7, 0)]
+
+
+def test_F9_a_read_begins_with_the_batch_that_holds_the_offset_and_may_end_inside_of_one() -> None:
+    log, sizes = three_batches()
+    whole = log.read_all()
+    for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:
+        assert read(log, offset) == whole[start:]
+    assert read(log, 1, limit=sizes[0] + 17) == whole[: sizes[0] + 17]
+    assert log.read(4, ALL, ALL, False).first_batch_bytes == sizes[1]
+
+
+def test_F7_the_first_batch_comes_whole_with_the_privilege_and_F10_not_at_all_without_it() -> None:
+    log, sizes = three_batches()
+    for limit in (0, 1, sizes[0] - 1):
+        assert read(log, 0, limit) == log.read_all()[: sizes[0]]
+        assert log.read(0, limit, ALL, False) == LogSlice(b"", 0, sizes[0])
+    assert len(read(log, 0, sizes[0], at_least_one=False)) == sizes[0]
+
+
+def test_F13_a_negative_limit_is_an_error_only_when_there_is_something_to_read() -> None:
+    log, _ = three_batches()
+    with pytest.raises(ValueError, match="negative"):
+        log.read(0, -1, ALL, True)
+    assert read(log, 10, -1) == b""
+    assert read(log, 5, -1, bound=5) == b""
+
+
+def test_F15_nothing_at_or_beyond_the_bound_is_returned() -> None:
+    log, sizes = three_batches()
+    assert read(log, 0, bound=0) == b""
+    assert read(log, 0, bound=2) == b""  # inside of the first batch: it is not visible as a whole
+    assert len(read(log, 0, bound=3)) == sizes[0]
+    assert len(read(log, 0, bound=4)) == sizes[0]
+    assert len(read(log, 0, bound=5)) == sum(sizes[:2])
+    assert len(read(log, 3, bound=9)) == sizes[1]
+    assert len(read(log, 3, bound=10)) == sizes[1] + sizes[2]
+    assert read(log, 7, bound=3) == b""
+
+
+def test_F16_offsets_outside_of_the_log_are_out_of_range() -> None:
+    log, _ = three_batches()
+    log.raise_log_start(3)
+    for offset in (-1, 0, 2, 11):
+        with pytest.raises(OffsetOutOfRange) as refusal:
+            log.read(offset, ALL, ALL, True)
+        assert (refusal.value.offset, refusal.value.log_start_offset, refusal.value.log_end_offset) == (offset, 3, 10)
+    assert read(log, 10) == b""
+
+
+def test_F14_a_read_ends_with_its_segment() -> None:
+    one = len(batch())
+    log = new_log(segment_bytes=3 * one)
+    for _ in range(8):
+        append(log, batch())
+    assert [len(read(log, offset)) // one for offset in range(9)] == [3, 2, 1, 3, 2, 1, 2, 1, 0]
+    assert log.bytes_between(1, 8) == 7 * one
+    assert log.is_on_older_segment(1, 8) and log.is_on_older_segment(2, 4)
+    assert not log.is_on_older_segment(0, 3) and not log.is_on_older_segment(6, 8)
+
+
+def test_F29_available_bytes_count_whole_batches_from_the_fetch_offset_to_the_bound() -> None:
+    log, sizes = three_batches()
+    assert log.bytes_between(0, ALL) == sum(sizes)
+    assert log.bytes_between(4, 10) == sizes[1] + sizes[2]
+    assert log.bytes_between(0, 7) == sizes[0] + sizes[1]
+    assert log.bytes_between(5, 3) == log.bytes_between(10, 10) == 0
+
+
+def test_F29_available_bytes_in_a_large_log_need_no_more_than_two_small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = new_log()
+    one = len(batch())
+    for _ in range(20_000):
+        append(log, batch())
+    bytes_read = []
+    real_pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, at: bytes_read.append(n) or real_pread(fd, n, at))
+    assert log.bytes_between(7_777, 19_001) == (19_001 - 7_777) * one
+    assert len(bytes_read) <= 2 and sum(bytes_read) <= 2 * (4096 + 61)
+
+
+def test_large_fetches_are_file_ranges_and_small_partitions_bytes() -> None:
+    log = new_log()
+    append(log, batch(1, 1000))
+    assert isinstance(log.read(0, ALL, ALL, True).records, bytes)
+    append(log, batch(1, 100_000))
+    append(log, batch(1, 300_000))
+    part = log.read(0, ALL, ALL, True)
+    assert isinstance(part.records, FileRange) and part.size_bytes > 400_000
+    assert content(part) == log.read_all()
+
+
+def test_replication_copies_nothing_and_gives_the_follower_the_same_bytes() -> None:
+    leader = new_log()
+    follower = ReplicaLog(leader.store)
+    for count in (1, 2, 3):
+        append(leader, batch(count), epoch=4)
+    before = leader.store.end_position
+    assert follower.replicate_from(leader, ALL) == before
+    assert leader.store.end_position == before
+    assert follower.read_all() == leader.read_all()
+    assert follower.log_end_offset == 6 and follower.epochs.entries() == [(4, 0)] and len(follower.runs) == 1
+    assert follower.replicate_from(leader, ALL) == 0
+
+
+def test_F7_a_follower_takes_whole_batches_up_to_its_limit_and_at_least_one() -> None:
+    leader, sizes = three_batches()
+    follower = ReplicaLog(leader.store)
+    assert follower.replicate_from(leader, 10, at_least_one=False) == 0
+    assert follower.replicate_from(leader, 10) == sizes[0]
+    assert follower.replicate_from(leader, sizes[1] + sizes[2] - 1) == sizes[1]
+    assert follower.log_end_offset == 5
+    assert follower.replicate_from(leader, ALL, end_offset=5) == 0
+    assert follower.replicate_from(leader, ALL, end_offset=6) == sizes[2]
+
+
+def test_a_follower_behind_the_leaders_log_start_or_beyond_its_end_is_out_of_range() -> None:
+    leader, _ = three_batches()
+    follower = ReplicaLog(leader.store)
+    leader.raise_log_start(3)
+    with pytest.raises(OffsetOutOfRange):
+        follower.replicate_from(leader, ALL)
+    follower.restart_at(3)
+    assert follower.replicate_from(leader, ALL) > 0
+    assert (follower.log_start_offset, follower.log_end_offset) == (3, 10)
+    assert read(follower, 3) == read(leader, 3)
+    leader.truncate_to(5)
+    with pytest.raises(OffsetOutOfRange):
+        follower.replicate_from(leader, ALL)
+
+
+def test_a_follower_restarts_at_a_log_start_inside_of_a_batch_and_takes_that_batch() -> None:
+    leader, _ = three_batches()
+    leader.raise_log_start(4)
+    follower = ReplicaLog(leader.store)
+    follower.restart_at(4)
+    follower.replicate_from(leader, ALL)
+    assert (follower.log_start_offset, follower.log_end_offset) == (4, 10)
+    assert read(follower, 4) == read(leader, 4)
+
+
+def test_a_batch_that_overlaps_a_followers_log_is_refused() -> None:
+    leader, _ = three_batches()
+    follower = ReplicaLog(leader.store)
+    append(follower, batch(4))
+    with pytest.raises(ValueError, match="truncate this log first"):
+        follower.replicate_from(leader, ALL)
+
+
+def test_divergence_adds_a_run_and_both_histories_can_be_read() -> None:
+    leader = new_log()
+    other = ReplicaLog(leader.store)
+    for _ in range(3):
+        append(leader, batch(1, 30), epoch=0)
+    other.replicate_from(leader, ALL)
+    append(leader, batch(2, 77), epoch=0)  # what nobody else got
+    append(other, batch(1, 55), epoch=1)
+    assert (len(leader.runs), len(other.runs)) == (1, 2)
+    lost, kept = leader.read_all(), other.read_all()
+    assert lost[:-100] != kept[:-100] and leader.log_end_offset == 5 and other.log_end_offset == 4
+    diverged = other.divergence(leader.epochs.latest, leader.log_end_offset)
+    assert diverged == (0, 3)
+    leader.truncate_to(3)
+    leader.replicate_from(other, ALL)
+    assert leader.read_all() == kept and len(leader.runs) == 2
+    assert leader.epochs.entries() == [(0, 0), (1, 3)]
+
+
+def test_F26_PartitionTest_testLastFetchedOffsetValidation() -> None:
+    log = new_log()
+    for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
+        for _ in range(start, end):
+            append(log, batch(), epoch)
+    log.epochs.assign(10, 17)
+    for (last_epoch, offset), answer in {
+        (2, 5): (0, 2),
+        (0, 4): (0, 2),
+        (6, 6): (4, 13),
+        (5, 9): (4, 13),
+        (10, 18): (10, 17),
+        (0, 2): None,
+        (7, 14): None,
+        (9, 17): None,
+        (10, 17): None,
+    }.items():
+        assert log.divergence(last_epoch, offset) == answer, (last_epoch, offset)
+    with pytest.raises(OffsetOutOfRange):
+        log.divergence(11, 5)
+    log.raise_log_start(5)
+    assert log.divergence(2, 8) == (2, 5)
+    assert log.divergence(0, 5) is None and log.divergence(3, 5) is None
+    with pytest.raises(OffsetOutOfRange):
+        log.divergence(0, 0)
+
+
+def test_E4_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
+    log, sizes = three_batches()
+    log.high_watermark = 9
+    kept = log.read_all()[: sizes[0] + sizes[1]]
+    log.truncate_to(8)  # inside of the third batch
+    assert (log.log_end_offset, log.high_watermark, log.read_all()) == (5, 5, kept)
+    assert append(log, batch(2, 5), epoch=1) == 5
+    assert log.read_all()[: len(kept)] == kept
+    assert log.epochs.entries() == [(0, 0), (1, 5)]
+    assert read(log, 0) == kept  # a read ends with its run
+    log.truncate_to(5)
+    assert log.epochs.entries() == [(0, 0)]
+    log.truncate_to(0)
+    assert (log.log_end_offset, log.read_all(), log.epochs.entries()) == (0, b"", [])
+    assert append(log, batch()) == 0
+
+
+def test_what_was_truncated_away_is_not_written_over_while_it_is_being_sent() -> None:
+    log = new_log()
+    append(log, batch(1, 100_000))
+    append(log, batch(1, 200_000))
+    part = log.read(1, ALL, ALL, True)
+    before = content(part)
+    log.truncate_to(1)
+    append(log, batch(1, 250_000))
+    assert content(part) == before
+
+
+def test_E4_a_raised_log_start_hides_records_and_keeps_the_batch_that_holds_it() -> None:
+    log, sizes = three_batches()
+    log.high_watermark = 2
+    log.raise_log_start(4)
+    assert (log.log_start_offset, log.high_watermark, log.epochs.entries()) == (4, 4, [(0, 4)])
+    assert len(read(log, 4)) == sizes[1] + sizes[2]
+    log.raise_log_start(2)
+    assert log.log_start_offset == 4
+    with pytest.raises(ValueError, match="above log end"):
+        log.raise_log_start(11)
+    log.raise_log_start(10)
+    assert log.read_all() == b"" and len(log.runs) == 0
+    assert append(log, batch()) == 10
+
+
+def test_N15_space_comes_back_when_the_last_replica_has_moved_its_log_start() -> None:
+    budget = MemoryBudget(1 << 30)
+    leader = ReplicaLog(Store(budget, segment_bytes=200_000))
+    follower = ReplicaLog(leader.store)
+    for _ in range(20):
+        append(leader, batch(1, 90_000))
+    follower.replicate_from(leader, ALL)
+    used = budget.used_bytes
+    leader.raise_log_start(10)
+    assert budget.used_bytes == used
+    follower.raise_log_start(6)
+    assert budget.used_bytes <= used - 3 * 180_000
+    assert len(read(follower, 6)) > 90_000
+    follower.close()
+    assert leader.store.start_position == 10 * len(batch(1, 90_000))
+
+
+def test_restart_at_forgets_everything() -> None:
+    log, _ = three_batches()
+    append(log, batch(producer_id=4, producer_epoch=0, sequence=9))
+    log.restart_at(100)
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (100, 100, 100)
+    assert log.read_all() == b"" and log.epochs.entries() == [] and log.producers.producers == {}
+    assert append(log, batch()) == 100
+    log.truncate_to(50)  # below its start
+    assert (log.log_start_offset, log.log_end_offset) == (50, 50)
+
+
+def test_P18_a_duplicate_is_answered_with_the_original_offsets_and_not_appended() -> None:
+    log = new_log()
+    first = batch(3, producer_id=9, producer_epoch=0, sequence=0, timestamps=[5, 7, 6])
+    append(log, batch(2))
+    assert append(log, first.copy()) == 2
+    append(log, batch(1))
+    again = log.append(memoryview(first), read_header(first), 0)
+    assert again == (2, 4, 7, True) and log.log_end_offset == 6
+    gap = batch(1, producer_id=9, producer_epoch=0, sequence=5)
+    with pytest.raises(InvalidBatch) as refusal:
+        append(log, gap)
+    assert refusal.value.error_code == 45 and log.log_end_offset == 6
+
+
+def test_P2_the_log_append_time_is_told_only_when_the_log_set_it() -> None:
+    log = new_log()
+    plain, stamped = batch(), batch(attributes=0x08)
+    assert log.append(memoryview(plain), read_header(plain), 0).log_append_time_ms == -1
+    assert log.append(memoryview(stamped), read_header(stamped), 0).log_append_time_ms == NOW_MS
+
+
+def test_P17_followers_learn_producers_and_truncation_unlearns_them() -> None:
+    leader = new_log()
+    follower = ReplicaLog(leader.store)
+    for sequence in range(7):
+        append(leader, batch(producer_id=9, producer_epoch=0, sequence=sequence))
+    follower.replicate_from(leader, ALL)
+    assert follower.producers.producers[9].batches == leader.producers.producers[9].batches
+    follower.truncate_to(4)
+    assert [b.first_sequence for b in follower.producers.producers[9].batches] == [0, 1, 2, 3]
+    assert append(follower, batch(producer_id=9, producer_epoch=0, sequence=4)) == 4
+    with pytest.raises(InvalidBatch):
+        append(follower, batch(producer_id=9, producer_epoch=0, sequence=6))
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = new_log(memory=0)
+    append(log, batch(2, producer_id=9, producer_epoch=0, sequence=0))
+
+    def disk_full(fd: int, data: bytes, offset: int) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(os, "pwrite", disk_full)
+        with pytest.raises(StorageError):
+            append(log, batch(1, producer_id=9, producer_epoch=0, sequence=2), epoch=3)
+    assert log.log_end_offset == 2 and log.epochs.entries() == [(0, 0)]
+    assert append(log, batch(1, producer_id=9, producer_epoch=0, sequence=2)) == 2
+
+
+def test_records_come_back_as_they_were_produced() -> None:
+    log = new_log()
+    append(log, batch(3, 12, key=b"k", timestamps=[100, 50, 75]))
+    append(log, batch(1, 5))
+    found = [(r.offset, r.timestamp, r.key, r.value) for r in records(read(log, 1, bound=3))]
+    assert found == [(0, 100, b"k", b"x" * 12), (1, 50, b"k", b"x" * 12), (2, 75, b"k", b"x" * 12)]
+
+
+def test_L5_the_epoch_told_with_the_log_start() -> None:
+    log = new_log()
+    assert log.earliest_epoch() == -1
+    log.epochs.assign(3, 0)
+    assert log.earliest_epoch() == 3
+    log.restart_at(5)
+    append(log, batch(), epoch=6)
+    assert log.earliest_epoch() == 6
+    log.epochs.clear()
+    log.epochs.assign(7, 6)
+    assert log.earliest_epoch() == -1
+
+
+def test_a_log_whose_store_is_closed_says_so_rather_than_hang() -> None:
+    log, _ = three_batches()
+    log.store.close()
+    with pytest.raises(StorageError, match="no longer in the store"):
+        log.read(0, ALL, ALL, True)

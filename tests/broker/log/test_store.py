@@ -1,0 +1,227 @@
+"""The store: lasting positions, segments, the budget for memory, descriptors, and bytes that outlive their segment."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import socket
+import stat
+
+import pytest
+
+from broker.log import files
+from broker.log.errors import StorageError
+from broker.log.store import SMALL_SEGMENT_BYTES, FileRange, MemoryBudget, Store
+
+PLENTY = 1 << 30
+
+
+def content(store: Store, position: int, length: int) -> bytes:
+    region = store.region(position, length)
+    return region.read() if isinstance(region, FileRange) else region
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+def memory_of(file: files.SegmentFile) -> int:
+    return os.fstat(file.fileno()).st_blocks * 512
+
+
+def test_positions_last_while_a_partition_grows_from_memory_into_a_file() -> None:
+    store = Store(MemoryBudget(PLENTY))
+    blocks = [bytes([i]) * 3000 for i in range(60)]
+    positions = [store.append(block) for block in blocks]
+    assert positions == [3000 * i for i in range(60)]
+    assert isinstance(store.region(0, 10), FileRange)
+    assert [content(store, p, 3000) for p in positions] == blocks
+    assert content(store, 2990, 20) == blocks[0][-10:] + blocks[1][:10]
+    assert store.read(3000, 3000) == blocks[1]
+
+
+def test_ten_thousand_small_partitions_cost_no_descriptor() -> None:
+    budget = MemoryBudget(PLENTY)
+    before = open_descriptors()
+    stores = [Store(budget) for _ in range(10_000)]
+    for store in stores:
+        store.append(b"x" * 500)
+    assert open_descriptors() == before
+    assert budget.used_bytes == 5_000_000
+    assert content(stores[-1], 100, 400) == b"x" * 400
+    for store in stores:
+        store.close()
+    assert budget.used_bytes == 0
+
+
+def test_a_partition_becomes_a_file_beyond_64_kib_and_not_before() -> None:
+    store = Store(MemoryBudget(PLENTY))
+    store.append(b"x" * SMALL_SEGMENT_BYTES)
+    assert isinstance(store.region(0, 10), bytes)
+    store.append(b"y")
+    assert isinstance(store.region(0, 10), FileRange)
+    assert content(store, SMALL_SEGMENT_BYTES - 1, 2) == b"xy"
+
+
+@pytest.mark.parametrize("limit", [0, 10_000, 200_000, 1_000_000, 3_333_333])
+def test_memory_stays_within_the_budget_and_the_rest_goes_to_temporary_files(limit: int) -> None:
+    budget = MemoryBudget(limit)
+    stores = [Store(budget) for _ in range(5)]
+    seen: set[files.SegmentFile] = set()
+    for i in range(400):
+        for store in stores:
+            position = store.append(bytes([i & 255]) * 5000)
+            region = store.region(position, 5000)
+            if isinstance(region, FileRange):
+                seen.add(region.file)
+        assert budget.used_bytes <= limit
+    in_memory = [file for file in seen if file.reserved_bytes]
+    on_disk = [file for file in seen if not file.reserved_bytes]
+    assert on_disk
+    assert sum(memory_of(file) for file in in_memory) <= limit
+    assert all(memory_of(file) <= file.reserved_bytes for file in in_memory)
+    for store in stores:
+        assert all(content(store, 5000 * i, 5000) == bytes([i & 255]) * 5000 for i in range(400))
+
+
+def test_a_temporary_file_has_no_name_that_kill_9_could_leave_behind() -> None:
+    store = Store(MemoryBudget(0))
+    store.append(b"x" * 100)
+    region = store.region(0, 100)
+    assert isinstance(region, FileRange)
+    assert os.fstat(region.file.fileno()).st_nlink == 0
+
+
+def test_temporary_files_where_the_file_system_has_no_o_tmpfile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE")
+    file = files.open_temporary_file(MemoryBudget(0))
+    assert os.fstat(file.fileno()).st_nlink == 0
+    os.pwrite(file.fileno(), b"abc", 5)
+    assert FileRange(file, 5, 3).read() == b"abc"
+
+
+def test_temporary_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    budget = MemoryBudget(PLENTY)
+    store = Store(budget)
+    for i in range(100):
+        store.append(bytes([i]) * 4000)
+    assert all(content(store, 4000 * i, 4000) == bytes([i]) * 4000 for i in range(100))
+    assert budget.used_bytes <= SMALL_SEGMENT_BYTES
+
+
+def test_F14_a_segment_ends_at_segment_bytes_and_reading_stops_there() -> None:
+    store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
+    for i in range(7):
+        store.append(bytes([i]) * 300)
+    assert [store.segment_end(300 * i) for i in range(7)] == [900, 900, 900, 1800, 1800, 1800, 2100]
+    assert store.read(600, 5000) == b"\2" * 300
+    store.segment_bytes = 10
+    assert store.append(b"z" * 50) == 2100
+    assert store.segment_end(2000) == 2100
+
+
+def test_a_batch_larger_than_a_segment_has_one_for_itself() -> None:
+    store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
+    store.append(b"a" * 10)
+    store.append(b"b" * 200_000)
+    store.append(b"c" * 10)
+    assert [store.segment_end(p) for p in (0, 10, 200_010)] == [10, 200_010, 200_020]
+    assert content(store, 10, 200_000) == b"b" * 200_000
+
+
+def test_dropping_gives_whole_segments_back_and_no_part_of_one() -> None:
+    budget = MemoryBudget(PLENTY)
+    store = Store(budget, segment_bytes=100_000)
+    for _ in range(40):
+        store.append(b"x" * 10_000)
+    files_before = budget.open_files
+    store.drop_before(99_999)
+    assert store.start_position == 0
+    store.drop_before(250_000)
+    assert store.start_position == 200_000
+    assert budget.open_files == files_before - 2
+    assert content(store, 200_000, 10) == b"x" * 10
+    assert store.read(0, 10) == b""
+    store.drop_before(store.end_position)
+    assert (store.start_position, budget.used_bytes, budget.open_files) == (400_000, 0, 0)
+    assert store.append(b"y") == 400_000
+
+
+def test_a_range_that_is_being_sent_outlives_its_segment_and_then_returns_its_memory() -> None:
+    budget = MemoryBudget(PLENTY)
+    store = Store(budget)
+    data = random.Random(1).randbytes(300_000)
+    store.append(data)
+    leased = store.region(1000, 200_000)
+    assert isinstance(leased, FileRange)
+    store.close()
+    store.append(b"z" * 300_000)
+    assert (len(leased), leased.read()) == (200_000, data[1000:201_000])
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        sent = os.sendfile(ours.fileno(), leased.file.fileno(), leased.offset, 5000)
+        assert theirs.recv(5000, socket.MSG_WAITALL) == data[1000:6000] and sent == 5000
+    held = budget.used_bytes
+    del leased
+    assert budget.used_bytes <= held - 300_000
+
+
+def test_space_comes_back_when_no_reader_needs_it() -> None:
+    store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
+    first, second = store.add_reader(), store.add_reader()
+    store.reader_needs(first, 0)
+    for _ in range(10):
+        store.append(b"x" * 500)
+    store.reader_needs(second, 3000)
+    assert store.start_position == 0
+    store.reader_needs(first, 2500)
+    assert store.start_position == 2000
+
+
+def test_a_full_disk_is_a_storage_error_and_nothing_was_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(MemoryBudget(0))
+    store.append(b"a" * 1000)
+    real_pwrite = os.pwrite
+
+    def disk_full(fd: int, data: bytes, offset: int) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", disk_full)
+    with pytest.raises(StorageError, match="No space left"):
+        store.append(b"b" * 1000)
+    monkeypatch.setattr(os, "pwrite", real_pwrite)
+    assert store.end_position == 1000
+    assert store.append(b"c" * 10) == 1000
+    assert content(store, 990, 20) == b"a" * 10 + b"c" * 10
+
+
+def test_a_write_that_the_kernel_cuts_short_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(MemoryBudget(0))
+    real_pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real_pwrite(fd, memoryview(data)[:7], offset))
+    store.append(b"0123456789" * 3)
+    store.append(b"abcdefghij")
+    assert content(store, 0, 40) == b"0123456789" * 3 + b"abcdefghij"
+
+
+def test_without_descriptors_partitions_stay_in_plain_memory() -> None:
+    budget = MemoryBudget(PLENTY)
+    assert budget.file_limit <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
+    budget.file_limit = 1
+    one, other = Store(budget), Store(budget)
+    for store in (one, other):
+        for i in range(50):
+            store.append(bytes([i]) * 4000)
+    assert isinstance(one.region(0, 10), FileRange) and isinstance(other.region(0, 10), bytes)
+    assert content(other, 4000 * 49, 4000) == bytes([49]) * 4000
+    assert budget.open_files == 1
+
+
+def test_a_memory_file_is_a_plain_file_for_sendfile() -> None:
+    store = Store(MemoryBudget(PLENTY))
+    store.append(b"x" * 100_000)
+    region = store.region(0, 100_000)
+    assert isinstance(region, FileRange)
+    assert stat.S_ISREG(os.fstat(region.file.fileno()).st_mode) and "b" in region.file.mode

@@ -1,0 +1,110 @@
+"""Offsets by timestamp (rules L-6, L-7), with the numbers of Kafka's ListOffsetsIntegrationTest and LogOffsetTest."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.log.replica_log import ReplicaLog
+from broker.log.store import MemoryBudget, Store
+from kafkaproto.records.batch import Compression, NewRecord, build_batch, read_header
+from tests.broker.log.batches import batch
+
+ALL = 1 << 60
+LOG_APPEND_TIME = 0x08
+
+
+def log_of(*batches: bytearray, segment_bytes: int = 1 << 30) -> ReplicaLog:
+    log = ReplicaLog(Store(MemoryBudget(1 << 30), segment_bytes))
+    for epoch, data in enumerate(batches):
+        log.append(memoryview(data), read_header(data), epoch)
+    return log
+
+
+def singles(*timestamps: int) -> list[bytearray]:
+    return [batch(timestamps=[t]) for t in timestamps]
+
+
+def test_L6_the_first_record_in_offset_order_at_or_after_a_timestamp() -> None:
+    log = log_of(batch(timestamps=[100, 999, 200]), batch(timestamps=[150]), batch(timestamps=[1000, 2000]))
+    assert log.offset_for_timestamp(0, ALL) == (100, 0, 0)
+    assert log.offset_for_timestamp(101, ALL) == (999, 1, 0)
+    assert log.offset_for_timestamp(1000, ALL) == (1000, 4, 2)
+    assert log.offset_for_timestamp(1001, ALL) == (2000, 5, 2)
+    assert log.offset_for_timestamp(2001, ALL) is None
+
+
+def test_L6_a_hit_at_the_bound_is_none_and_records_below_the_log_start_do_not_count() -> None:
+    log = log_of(batch(timestamps=[100, 999, 200]), batch(timestamps=[150]))
+    assert log.offset_for_timestamp(500, 1) is None
+    assert log.offset_for_timestamp(500, 2) == (999, 1, 0)
+    log.raise_log_start(2)
+    assert log.offset_for_timestamp(500, ALL) is None
+    assert log.offset_for_timestamp(0, ALL) == (200, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("batches", "offset"),
+    [
+        ([batch(timestamps=[100, 999, 200])], 1),
+        (singles(100, 999, 200), 1),
+        ([batch(timestamps=[1, 2, 3], attributes=LOG_APPEND_TIME, max_timestamp=50)], 0),
+        ([batch(timestamps=[1], attributes=LOG_APPEND_TIME, max_timestamp=t) for t in (50, 51, 52)], 2),
+        (singles(0, 1, 2, 3, 4, 6, 5), 5),
+        (singles(7, 9, 9, 8), 1),
+    ],
+)
+def test_L7_the_record_with_the_largest_timestamp(batches: list[bytearray], offset: int) -> None:
+    found = log_of(*(b.copy() for b in batches)).offset_of_max_timestamp(ALL)
+    assert found is not None and found.offset == offset
+
+
+def test_L7_nothing_in_an_empty_log_or_at_the_bound() -> None:
+    assert log_of().offset_of_max_timestamp(ALL) is None
+    log = log_of(*singles(1, 5, 3))
+    assert log.offset_of_max_timestamp(1) is None
+    assert log.offset_of_max_timestamp(2) == (5, 1, 1)
+    log.raise_log_start(3)
+    assert log.offset_of_max_timestamp(ALL) is None
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_L6_L7_look_into_compressed_batches(codec: Compression) -> None:
+    built = build_batch([NewRecord(b"v", timestamp=t) for t in (10, 30, 20)], compression=codec)
+    log = log_of(bytearray(built))
+    assert log.offset_for_timestamp(11, ALL) == (30, 1, 0)
+    assert log.offset_of_max_timestamp(ALL) == (30, 1, 0)
+
+
+@given(
+    timestamps=st.lists(st.integers(0, 50), min_size=1, max_size=120),
+    size=st.sampled_from([10, 900, 5000]),
+    segment_bytes=st.sampled_from([4000, 20_000, 1 << 30]),
+    start=st.integers(0, 119),
+    wanted=st.integers(0, 51),
+)
+@settings(max_examples=60, deadline=None)
+def test_L6_L7_agree_with_a_linear_search(
+    timestamps: list[int], size: int, segment_bytes: int, start: int, wanted: int
+) -> None:
+    log = log_of(*(batch(1, size, timestamps=[t]) for t in timestamps), segment_bytes=segment_bytes)
+    log.raise_log_start(min(start, len(timestamps)))
+    left = [(t, offset) for offset, t in enumerate(timestamps) if offset >= log.log_start_offset]
+    found = log.offset_for_timestamp(wanted, ALL)
+    assert (found[:2] if found else None) == next(((t, o) for t, o in left if t >= wanted), None)
+    latest = log.offset_of_max_timestamp(ALL)
+    assert (latest[:2] if latest else None) == max(left, key=lambda one: (one[0], -one[1]), default=None)
+
+
+def test_L6_reads_little_of_a_large_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_of(*(batch(1, 500, timestamps=[t]) for t in range(10_000)))
+    bytes_read = []
+    real_pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, at: bytes_read.append(n) or real_pread(fd, n, at))
+    for wanted in (7, 4_999, 9_990):
+        assert log.offset_for_timestamp(wanted, ALL) == (wanted, wanted, wanted)
+    assert log.offset_of_max_timestamp(ALL) == (9_999, 9_999, 9_999)
+    assert sum(bytes_read) < 100_000

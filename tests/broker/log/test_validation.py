@@ -1,0 +1,251 @@
+"""What a client may append, and in which order it is judged (rules P-4, P-8 to P-12)."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from broker.log.errors import InvalidBatch
+from broker.log.validation import TopicLimits, Valid, validate
+from kafkaproto.records.batch import Compression, NewRecord, build_batch, check_crc, read_header, records
+from tests.broker.log.batches import NOW_MS, batch
+
+HOUR_MS = 3_600_000
+COMPRESSED = [codec for codec in Compression if codec]
+DEFAULTS = TopicLimits()
+
+
+def judged(data: bytes | bytearray, limits: TopicLimits = DEFAULTS, version: int = 9) -> Valid:
+    return validate(memoryview(data), version, limits, NOW_MS)
+
+
+def refusal(data: bytes | bytearray, limits: TopicLimits = DEFAULTS, version: int = 9) -> InvalidBatch:
+    with pytest.raises(InvalidBatch) as caught:
+        judged(data, limits, version)
+    return caught.value
+
+
+def code(data: bytes | bytearray, limits: TopicLimits = DEFAULTS, version: int = 9) -> int:
+    return refusal(data, limits, version).error_code
+
+
+def built(codec: Compression, timestamps: list[int] | None = None, key: bytes | None = b"k") -> bytearray:
+    times = timestamps or [NOW_MS] * 3
+    return bytearray(build_batch([NewRecord(b"v" * 100, key, t) for t in times], compression=codec))
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, 7, 11])
+def test_P12_a_good_batch_is_taken_as_it_is(version: int) -> None:
+    data = batch(3)
+    valid = judged(data, version=version)
+    assert valid.batch == data and valid.header == read_header(data)
+    assert valid.batch.obj is data  # no copy
+
+
+def test_bytes_that_cannot_be_written_are_copied_for_the_stamps() -> None:
+    assert not judged(bytes(batch(3))).batch.readonly
+
+
+# P-4: how many batches, of which kind
+
+
+@pytest.mark.parametrize("cut", [0, 1, 11, 12, 16, 17, 60, 80])
+def test_P4_no_complete_batch_is_87(cut: int) -> None:
+    error = refusal(batch()[:cut])
+    assert error.error_code == 87 and not error.log_start_known
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_P4_an_old_magic_is_87_and_43_before_version_3(magic: int) -> None:
+    assert code(batch(magic=magic)) == 87
+    assert code(batch(magic=magic), version=3) == 87
+    assert code(batch(magic=magic), version=2) == 43
+
+
+def test_P4_zstd_before_version_7_is_76() -> None:
+    assert code(built(Compression.ZSTD), version=6) == 76
+    assert judged(built(Compression.ZSTD), version=7).header.compression == Compression.ZSTD
+
+
+def test_P4_more_than_one_batch_is_87_and_an_incomplete_second_one_is_left_off() -> None:
+    assert code(batch() + batch()) == 87
+    assert judged(batch(2) + batch()[:-1]).batch == batch(2)
+    assert judged(batch(2) + b"\0" * 11).batch == batch(2)
+
+
+@pytest.mark.parametrize("magic", [3, 127, 255])
+def test_P4_a_magic_that_does_not_exist_is_2(magic: int) -> None:
+    data = batch()
+    data[16] = magic
+    assert code(data) == 2
+    assert code(batch() + data) == 2
+
+
+@pytest.mark.parametrize("length", [-2147483648, -1, 0, 13])
+def test_P4_a_batch_length_below_14_is_2(length: int) -> None:
+    data = batch()
+    struct.pack_into(">i", data, 8, length)
+    error = refusal(data)
+    assert error.error_code == 2 and not error.log_start_known
+
+
+# P-8: base offset, size, checksum, in this order
+
+
+def test_P8_a_base_offset_other_than_0_is_87_before_anything_else() -> None:
+    error = refusal(batch(base_offset=5), TopicLimits(max_message_bytes=10))
+    assert error.error_code == 87 and error.log_start_known
+
+
+def test_P8_max_message_bytes_counts_the_whole_batch_and_equal_is_accepted() -> None:
+    data = batch()
+    assert judged(data, TopicLimits(max_message_bytes=len(data))).batch == data
+    data[-1] ^= 1  # the size is judged before the checksum
+    error = refusal(data, TopicLimits(max_message_bytes=len(data) - 1))
+    assert error.error_code == 10 and not error.log_start_known
+
+
+@pytest.mark.parametrize("at", [17, 20, 21, 40, 60, 61, -1])
+def test_P8_a_wrong_checksum_is_2(at: int) -> None:
+    data = batch()
+    data[at] ^= 0x40
+    error = refusal(data)
+    assert error.error_code == 2 and not error.log_start_known
+
+
+@pytest.mark.parametrize("size", [26, 40, 60])
+def test_P8_a_batch_smaller_than_its_header_is_2(size: int) -> None:
+    data = batch()[:size]
+    struct.pack_into(">i", data, 8, size - 12)
+    assert code(data) == 2
+
+
+# P-9: what a header may not say
+
+
+@pytest.mark.parametrize(("delta", "count"), [(2, 2), (0, 3), (-1, 0), (-5, -4), (-1, 3), (2147483647, 3)])
+def test_P9_counts_that_do_not_fit_are_87(delta: int, count: int) -> None:
+    error = refusal(batch(3, last_offset_delta=delta, record_count=count))
+    assert error.error_code == 87 and error.log_start_known
+
+
+def test_P9_control_batches_of_clients_are_87() -> None:
+    assert code(batch(attributes=0x20)) == 87
+
+
+@pytest.mark.parametrize("sequence", [-1, -2147483648])
+def test_P9_a_producer_without_a_sequence_is_87(sequence: int) -> None:
+    assert code(batch(producer_id=0, producer_epoch=0, sequence=sequence)) == 87
+    assert judged(batch(producer_id=0, producer_epoch=0, sequence=0)).header.producer_id == 0
+
+
+@pytest.mark.parametrize("codec", COMPRESSED)
+def test_P9_records_that_do_not_decompress_are_2_when_somebody_must_look(codec: Compression) -> None:
+    damaged = batch(attributes=codec, payload=b"this is no compressed data")
+    assert code(damaged, TopicLimits(compact=True)) == 2
+    assert code(damaged, TopicLimits(compression_type="uncompressed")) == 2
+    assert judged(damaged).batch == damaged  # nobody looked
+
+
+def test_P9_records_that_do_not_parse_are_87_when_somebody_must_look() -> None:
+    assert code(batch(2, payload=b"\x80\x80"), TopicLimits(compact=True)) == 87
+
+
+# P-10: single records
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_P10_a_compacted_topic_takes_no_record_without_a_key(codec: Compression) -> None:
+    assert judged(built(codec), TopicLimits(compact=True)).header.record_count == 3
+    error = refusal(built(codec, key=None), TopicLimits(compact=True))
+    assert error.error_code == 87 and error.log_start_known
+    assert [one.batch_index for one in error.record_errors] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("age_ms", [5 * HOUR_MS, -5 * HOUR_MS])
+def test_P10_ProduceRequestTest_testProduceWithInvalidTimestamp(age_ms: int) -> None:
+    limits = TopicLimits(timestamp_before_max_ms=1000, timestamp_after_max_ms=1000)
+    error = refusal(built(Compression.GZIP, [NOW_MS - age_ms] * 3), limits)
+    assert error.error_code == 32 and error.log_start_known
+    assert [one.batch_index for one in error.record_errors] == [0, 1, 2]
+    assert error.message == "One or more records have been rejected due to invalid timestamp"
+
+
+def test_P10_timestamps_at_the_bounds_are_accepted_and_minus_1_is_none() -> None:
+    limits = TopicLimits(timestamp_before_max_ms=1000, timestamp_after_max_ms=2000)
+    assert judged(batch(timestamps=[NOW_MS - 1000, NOW_MS + 2000, -1]), limits).header.record_count == 3
+    error = refusal(batch(timestamps=[NOW_MS, NOW_MS - 1001, NOW_MS + 2001]), limits)
+    assert [one.batch_index for one in error.record_errors] == [1, 2]
+
+
+def test_P10_a_timestamp_error_decides_the_code_when_there_are_both() -> None:
+    limits = TopicLimits(compact=True, timestamp_before_max_ms=1000)
+    data = bytearray(
+        build_batch([NewRecord(b"v", None, NOW_MS), NewRecord(b"v", b"k", 5), NewRecord(b"v", b"k", NOW_MS)])
+    )
+    error = refusal(data, limits)
+    assert error.error_code == 32 and [one.batch_index for one in error.record_errors] == [0, 1]
+
+
+def test_P10_a_producer_must_not_set_the_log_append_time_itself() -> None:
+    error = refusal(batch(2, attributes=0x08), TopicLimits(log_append_time=True))
+    assert error.error_code == 32 and [one.batch_index for one in error.record_errors] == [0, 1]
+    assert code(batch(timestamps=[-1], attributes=0x08)) == 32
+
+
+def test_P12_on_a_create_time_topic_that_mark_is_taken_away() -> None:
+    valid = judged(batch(2, attributes=0x08, timestamps=[10, 20]))
+    assert not valid.header.is_log_append_time and check_crc(valid.batch)
+    assert [r.timestamp for r in records(valid.batch)] == [10, 20]
+
+
+# P-11, P-12: segments, LogAppendTime, recompression
+
+
+def test_P11_a_batch_larger_than_a_segment_is_18() -> None:
+    data = batch()
+    assert judged(data, TopicLimits(segment_bytes=len(data))).batch == data
+    error = refusal(data, TopicLimits(segment_bytes=len(data) - 1))
+    assert error.error_code == 18 and not error.log_start_known
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_P12_log_append_time_stamps_the_batch_and_its_checksum(codec: Compression) -> None:
+    valid = judged(built(codec, [1, 2, 3]), TopicLimits(log_append_time=True, timestamp_before_max_ms=1))
+    assert valid.header.is_log_append_time and valid.header.max_timestamp == NOW_MS
+    assert check_crc(valid.batch) and valid.header == read_header(valid.batch)
+    assert [r.timestamp for r in records(valid.batch)] == [NOW_MS] * 3
+
+
+@pytest.mark.parametrize("source", list(Compression))
+@pytest.mark.parametrize("wanted", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
+def test_P12_a_batch_in_another_codec_is_rebuilt_in_the_topics(source: Compression, wanted: str) -> None:
+    data = bytearray(
+        build_batch(
+            [NewRecord(b"v" * 50, b"k", t, [("h", b"1"), ("n", None)]) for t in (7, 9, 8)],
+            compression=source,
+            producer_id=3,
+            producer_epoch=1,
+            base_sequence=5,
+            attributes=0x10,
+        )
+    )
+    valid = judged(data, TopicLimits(compression_type=wanted))
+    target = source if wanted == "producer" else Compression[wanted.upper().replace("UNCOMPRESSED", "NONE")]
+    assert valid.header.compression == target and check_crc(valid.batch)
+    assert valid.header.is_transactional and valid.header[8:] == read_header(data)[8:]
+    assert list(records(valid.batch)) == list(records(data))
+    assert (valid.batch.obj is data) == (source == target)
+
+
+def test_P12_the_size_limit_counts_again_after_rebuilding() -> None:
+    data = bytearray(build_batch([NewRecord(b"v" * 10_000, b"k")], compression=Compression.GZIP))
+    assert code(data, TopicLimits(max_message_bytes=5000, compression_type="uncompressed")) == 10
+    assert judged(data, TopicLimits(max_message_bytes=5000)).batch == data
+
+
+def test_P12_recompression_and_log_append_time_together() -> None:
+    valid = judged(built(Compression.NONE, [1, 2, 3]), TopicLimits(log_append_time=True, compression_type="lz4"))
+    assert valid.header.compression == Compression.LZ4 and check_crc(valid.batch)
+    assert [r.timestamp for r in records(valid.batch)] == [NOW_MS] * 3

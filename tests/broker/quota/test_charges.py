@@ -1,0 +1,107 @@
+"""What is charged for which request, in which order, and the rule of the throttled fetch (T-2 to T-5, Q-11 to Q-15)."""
+
+from __future__ import annotations
+
+from broker.quota.charges import Charged, charge_exempt, charge_produce, charge_request
+from broker.quota.client_quotas import ClientQuotas
+from broker.quota.entities import QuotaEntity
+from broker.quota.store import ClientQuotaStore
+from broker.quota.throttled_fetch import charge_fetch
+from broker.quota.windows import SampledRate
+
+
+def quotas(produce: float = 0, fetch: float = 0, request: float = 0) -> ClientQuotas:
+    store = ClientQuotaStore()
+    for key, value in (("producer_byte_rate", produce), ("consumer_byte_rate", fetch), ("request_percentage", request)):
+        if value:
+            store.set(QuotaEntity(user="u"), key, value)
+    return ClientQuotas(store)
+
+
+def which(charged: Charged) -> tuple[int, str | None]:
+    return charged.throttle_ms, charged.reason.quota if charged.reason else None
+
+
+def test_T3_produce_takes_the_larger_of_bytes_and_request_time() -> None:
+    q = quotas(produce=1000, request=1)
+    assert which(charge_produce(q, "u", "c", 15000, 0.1, -1, 0)) == (5000, "Produce")
+    assert which(charge_produce(q, "u", "c", 0, 0.1, 1, 0)) == (5000, "Produce")
+    q = quotas(produce=1000, request=1)
+    assert which(charge_produce(q, "u", "c", 10_200, 11, 1, 0)) == (1000, "Request")
+
+
+def test_T3_acks_0_pays_for_bytes_but_not_for_time() -> None:
+    q = quotas(produce=1000, request=1)
+    assert which(charge_produce(q, "u", "c", 15000, 500, 0, 0)) == (5000, "Produce")
+    assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
+
+
+def test_Q17_a_tie_is_the_request_quotas() -> None:
+    q = quotas(produce=1000, fetch=1000, request=1)
+    assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
+    q = quotas(fetch=1000, request=1)
+    assert which(charge_fetch(q, "u", "c", 10_500, 10.5, 0)) == (500, "Request")
+
+
+def test_Q12_both_quotas_violated_only_the_larger_notes_a_throttle_time() -> None:
+    q = quotas(produce=1, fetch=1, request=0.01)
+    assert which(charge_produce(q, "u", "c", 100, 50, 1, 0)) == (90_000, "Produce")
+    assert which(charge_fetch(q, "u", "c", 100, 50, 0)) == (90_000, "Fetch")
+    noted = {m.quota: m.last_throttle_ms for m in q.metrics(0)}
+    assert noted == {"Produce": 90_000, "Fetch": 90_000, "Request": None}
+
+
+def test_T2_other_requests_are_charged_their_time() -> None:
+    q = quotas(request=1)
+    assert charge_request(q, "u", "c", 10, 0).throttle_ms == 0
+    charged = charge_request(q, "u", "c", 0.71, 0)
+    assert which(charged) == (710, "Request")
+    assert charged.reason is not None and charged.reason.value == 0.71
+
+
+def test_Q15_exempt_requests_are_counted_apart_and_never_wait() -> None:
+    q = quotas(request=1)
+    assert charge_exempt(q, 5000, 0).throttle_ms == 0
+    assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
+    assert q.exempt_request_time.peek(0) == 500
+
+
+def test_T4_a_throttled_fetch_gets_its_bytes_back() -> None:
+    q = quotas(fetch=1000)
+    assert which(charge_fetch(q, "u", "c", 10_050, 0, 0)) == (50, "Fetch")
+    # Q-14: the same fetch 50 ms later is charged again, from nothing, and is now within the longer window.
+    assert charge_fetch(q, "u", "c", 10_050, 0, 50).throttle_ms == 0
+    # and it was not taken back this time
+    assert charge_fetch(q, "u", "c", 10_050, 0, 50).throttle_ms > 0
+
+
+def test_Q13_bytes_are_taken_back_when_request_time_throttles() -> None:
+    q = quotas(fetch=1000, request=1)
+    assert which(charge_fetch(q, "u", "c", 9000, 10.5, 0)) == (500, "Request")
+    assert q.fetch.record("u", "c", 0, 0) == 0
+    assert next(q.fetch.metrics(0)).rate == 0
+
+
+def test_Q13_taking_back_still_counts_as_an_event() -> None:
+    q, expected = quotas(fetch=1000), SampledRate()
+    for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
+        wait_ms = expected.record_and_throttle(value, now_ms, 1000)
+        if wait_ms:
+            expected.record(-value, now_ms)
+        assert charge_fetch(q, "u", "c", value, 0, now_ms).throttle_ms == wait_ms
+
+
+def test_Q14_scenario17_a_batch_that_can_never_be_consumed() -> None:
+    q, now_ms, waits = quotas(fetch=250), 0, []
+    for _ in range(6):
+        charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)
+        waits.append(charged.throttle_ms)
+        now_ms += charged.throttle_ms
+    assert waits == [6384, 6000] * 3
+
+
+def test_Q1_without_quotas_nothing_is_charged() -> None:
+    q = quotas()
+    assert charge_fetch(q, "u", "c", 10**9, 10**9, 0).throttle_ms == 0
+    assert charge_produce(q, "u", "c", 10**9, 10**9, 1, 0).throttle_ms == 0
+    assert list(q.metrics(0)) == []

@@ -1,0 +1,237 @@
+"""Identity, precedence and use of client quotas (Q-1, Q-8 to Q-10, Q-17)."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.quota.client_quotas import INT32_MAX, ClientQuotas
+from broker.quota.entities import DEFAULT, QuotaEntity
+from broker.quota.precedence import Binding, Levels, Semantics, resolve
+from broker.quota.store import ClientQuotaStore
+
+PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+
+
+def entity(user: str | None = None, client_id: str | None = None) -> QuotaEntity:
+    return QuotaEntity(user=user, client_id=client_id)
+
+
+class Cluster:
+    """One store and one broker's quotas."""
+
+    def __init__(self, semantics: Semantics = "kip") -> None:
+        self.store = ClientQuotaStore()
+        self.quotas = ClientQuotas(self.store, semantics)
+        self.fetch = self.quotas.fetch
+
+    def set(self, value: float | None, user: str | None = None, client_id: str | None = None) -> None:
+        self.store.set(entity(user, client_id), CONSUME, value)
+
+    def check(self, user: str, client_id: str, bound: float, value: int, now_ms: int, throttled: bool) -> None:
+        assert self.fetch.bound(user, client_id) == bound
+        assert (self.fetch.record(user, client_id, value * 11, now_ms) > 0) == throttled
+
+
+def test_Q8_table_of_testQuotaConfigPrecedence() -> None:
+    c = Cluster()
+    for user, client_id, value in [
+        (DEFAULT, None, 1000),
+        (None, DEFAULT, 2000),
+        (DEFAULT, DEFAULT, 3000),
+        ("userA", None, 4000),
+        ("userA", "client1", 5000),
+        ("userB", None, 6000),
+        ("userB", "client1", 7000),
+        ("userB", DEFAULT, 8000),
+        (None, "client1", 9000),
+        ("userC", None, 10000),
+    ]:
+        c.set(value, user, client_id)
+    c.check("userA", "client1", 5000, 4500, 0, False)  # its own pair, not the user's 4000
+    c.check("userA", "client2", 4000, 4500, 0, True)  # the user's
+    c.check("userA", "client3", 4000, 0, 0, True)  # shared with client2
+    c.check("userA", "client1", 5000, 0, 0, False)  # not affected by them
+
+    c.check("userB", "client1", 7000, 8000, 0, True)
+    c.check("userB", "client2", 8000, 7000, 0, False)  # default client of the user: exclusive per client
+    c.check("userB", "client3", 8000, 7000, 0, False)
+
+    c.check("userD", "client1", 3000, 3500, 0, True)  # (default user, default client)
+    c.check("userD", "client2", 3000, 2500, 0, False)
+    c.check("userE", "client1", 3000, 2500, 0, False)
+
+    c.set(None, DEFAULT, DEFAULT)
+    c.check("userD", "client1", 1000, 0, 0, False)  # fresh tags (userD, "")
+    c.check("userE", "client4", 1000, 1500, 0, True)
+    c.check("userF", "client4", 1000, 800, 0, False)  # the default user's quota is exclusive per user
+    c.check("userF", "client5", 1000, 800, 0, True)  # and shared by the user's clients
+
+    c.set(None, DEFAULT, None)
+    c.check("userF", "client4", 2000, 0, 0, False)
+    c.check("userF", "client5", 2000, 0, 0, False)
+    c.check("userF", "client5", 2000, 2500, 0, True)
+    c.check("userG", "client5", 2000, 0, 0, True)  # the client's, shared by users
+
+    c.set(8000, DEFAULT, DEFAULT)
+    c.set(10000, DEFAULT, "client7")
+    c.check("userJ", "client6", 8000, 8500, 0, True)
+    c.check("userJ", "client7", 10000, 9000, 0, False)
+    c.check("userA", "client7", 4000, 0, 0, True)  # a user's own quota stands above (default user, client)
+
+    c.set(20000, DEFAULT, None)
+    assert c.fetch.bound("userJ", "client6") == 8000  # (default, default) stands above the default user
+
+
+ALL = Levels.CLIENT_ID | Levels.USER | Levels.USER_AND_CLIENT_ID
+
+
+@pytest.mark.parametrize(
+    ("configured", "expected"),
+    [
+        (entity("u", "c"), Binding("u", "c", 5, entity("u", "c"))),
+        (entity("u", DEFAULT), Binding("u", "c", 5, entity("u", DEFAULT))),
+        (entity("u"), Binding("u", "", 5, entity("u"))),
+        (entity(DEFAULT, "c"), Binding("u", "c", 5, entity(DEFAULT, "c"))),
+        (entity(DEFAULT, DEFAULT), Binding("u", "c", 5, entity(DEFAULT, DEFAULT))),
+        (entity(DEFAULT), Binding("u", "", 5, entity(DEFAULT))),
+        (entity(None, "c"), Binding("", "c", 5, entity(None, "c"))),
+        (entity(None, DEFAULT), Binding("", "c", 5, entity(None, DEFAULT))),
+    ],
+)
+def test_Q8_each_of_the_eight_levels_gives_bound_and_tags(configured: QuotaEntity, expected: Binding) -> None:
+    for semantics in ("kip", "kafka"):
+        values = {configured: 5.0, entity("other"): 1.0, entity(None, "other"): 1.0, entity("u", "other"): 1.0}
+        assert resolve(values.get, ALL, "u", "c", semantics) == expected
+
+
+@pytest.mark.parametrize(
+    ("levels", "tags"),
+    [
+        (Levels.CLIENT_ID, ("", "c")),
+        (Levels.USER, ("u", "")),
+        (Levels.USER_AND_CLIENT_ID, ("u", "c")),
+        (ALL, ("", "c")),
+    ],
+)
+def test_Q8_tags_of_a_client_without_a_quota(levels: Levels, tags: tuple[str, str]) -> None:
+    none: dict[QuotaEntity, float] = {}
+    assert resolve(none.get, levels, "u", "c", "kip") == Binding(*tags)
+
+
+def test_D9_unnamed_clients_share_the_default_client_id_quota_under_kip() -> None:
+    c = Cluster("kip")
+    c.set(1000, None, DEFAULT)
+    assert c.fetch.record("u", "", 15000, 0) == 5000
+    assert c.fetch.record("other", None, 0, 0) == 5000
+    assert c.fetch.record("u", "named", 0, 0) == 0
+
+
+def test_Q9_D9_unnamed_clients_escape_client_id_quotas_under_kafka() -> None:
+    c = Cluster("kafka")
+    c.set(1000, None, DEFAULT)
+    assert c.fetch.record("u", "", 10**9, 0) == 0
+    assert c.fetch.record("u", None, 10**9, 0) == 0
+    assert c.fetch.record("u", "named", 15000, 0) == 5000
+
+
+def test_Q9_under_kafka_an_unnamed_client_of_a_pair_quota_falls_to_its_user() -> None:
+    values = {entity("u", DEFAULT): 5.0, entity("u"): 7.0}
+    assert resolve(values.get, ALL, "u", "", "kafka") == Binding("u", "", 7, entity("u"))
+    assert resolve(values.get, ALL, "u", "", "kip") == Binding("u", "", 5, entity("u", DEFAULT))
+
+
+def test_Q10_changed_bounds_act_on_existing_samples_as_in_testQuotaParsing() -> None:
+    c = Cluster()
+    c.set(2000, None, "p1")
+    c.set(4000, None, DEFAULT)
+    assert c.fetch.record("ANONYMOUS", "p1", 27500, 0) > 0
+    c.set(3000, None, "p1")
+    assert c.fetch.record("ANONYMOUS", "p1", 0, 0) == 0
+    c.set(500, None, "p1")
+    assert c.fetch.record("ANONYMOUS", "p1", 0, 0) > 0
+    c.set(None, None, "p1")
+    assert c.fetch.record("ANONYMOUS", "p1", 11000, 0) == 0
+    assert c.fetch.bound("ANONYMOUS", "p1") == 4000
+
+
+def test_Q1_a_type_that_was_never_configured_records_nothing() -> None:
+    c = Cluster()
+    assert not c.fetch.enabled
+    assert c.fetch.record("u", "c", 10**9, 0) == 0
+    c.store.set(entity("u"), PRODUCE, 1)
+    assert c.quotas.produce.enabled and not c.fetch.enabled
+    c.set(1000, None, "c")
+    assert c.fetch.record("u", "c", 0, 0) == 0
+    c.set(None, None, "c")
+    # Enabled for good: a client without a quota is still measured.
+    assert c.fetch.enabled
+    c.fetch.record("u", "c", 500, 0)
+    assert [(m.rate, m.bound) for m in c.fetch.metrics(0)] == [(50.0, None)]
+
+
+def test_Q0_each_broker_has_its_own_sensors() -> None:
+    c = Cluster()
+    other = ClientQuotas(c.store, "kip")
+    c.set(1000, "u")
+    assert c.fetch.record("u", "c", 15000, 0) == 5000
+    assert other.fetch.record("u", "c", 0, 0) == 0
+    late = ClientQuotas(c.store, "kip")
+    assert late.fetch.enabled and late.fetch.bound("u", "c") == 1000
+
+
+def test_Q1_a_stopped_broker_hears_no_more() -> None:
+    c = Cluster()
+    c.quotas.close()
+    c.set(1000, "u")
+    assert not c.fetch.enabled
+
+
+def test_F4_most_bytes_of_one_response() -> None:
+    c = Cluster()
+    assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
+    c.set(1000, "u")
+    assert c.fetch.max_bytes_in_window("u", "c") == 10_000
+    assert c.fetch.max_bytes_in_window("nobody", "c") == INT32_MAX
+    c.set(2.0**60, "u")
+    assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
+
+
+def test_Q6_bytes_have_no_cap_but_int32_and_request_time_waits_one_window() -> None:
+    c = Cluster()
+    for key in (PRODUCE, REQUEST):
+        c.store.set(entity("u"), key, 1)
+    assert c.quotas.produce.record("u", "c", 10**12, 0) == INT32_MAX
+    assert c.quotas.produce.record("v", "c", 10**12, 0) == 0
+    assert c.quotas.request.record("u", "c", 1000, 0) == 1000
+
+
+def test_Q17_reasons_and_metrics() -> None:
+    c = Cluster()
+    c.set(1000, "u")
+    wait_ms = c.fetch.record("u", "c", 15000, 7)
+    reason = c.fetch.throttled("u", "c", 15000, wait_ms, 7)
+    assert (reason.quota, reason.user, reason.client_id, reason.entity) == ("Fetch", "u", "", entity("u"))
+    assert (reason.bound, reason.value, reason.rate, reason.window_ms) == (1000, 15000, 1500, 10_000)
+    assert reason.throttle_ms == 5000
+    (metrics,) = c.quotas.metrics(7)
+    assert (metrics.quota, metrics.rate, metrics.bound, metrics.last_throttle_ms) == ("Fetch", 1500, 1000, 5000)
+    assert metrics.mean_throttle_ms == 5000
+
+
+def test_Q10_sensors_idle_for_an_hour_are_dropped() -> None:
+    c = Cluster()
+    c.set(1000, None, DEFAULT)
+    for n in range(20):
+        c.fetch.record("u", f"client-{n}", 1, 0)
+    c.fetch.record("u", "client-0", 1, 1)
+    assert len(list(c.fetch.metrics(3_600_000))) == 20
+    assert [m.client_id for m in c.fetch.metrics(3_600_001)] == ["client-0"]
+    c.fetch.record("u", "new", 1, 3_600_002)
+    assert len(c.fetch._sensors) == 1
+
+
+def test_throttling_a_client_without_a_quota_is_a_mistake_of_the_caller() -> None:
+    c = Cluster()
+    c.set(1000, "u")
+    with pytest.raises(ValueError, match="no quota"):
+        c.fetch.throttled("other", "c", 1, 1, 0)

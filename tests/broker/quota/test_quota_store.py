@@ -1,0 +1,259 @@
+"""KIP-546: altering and describing client quotas, with the entities and counts of Kafka's ClientQuotasRequestTest."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.errors import KafkaError
+from broker.quota.entities import DEFAULT, QuotaEntity, parse_entity
+from broker.quota.store import (
+    ClientQuotaStore,
+    FilterComponent,
+    MatchType,
+    QuotaAlteration,
+    QuotaOp,
+    apply_static_quotas,
+)
+from kafkaproto.error_codes import ErrorCode
+
+PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+ALICE = (("user", "alice"), ("client-id", "c"))
+ALICE_ENTITY = QuotaEntity(user="alice", client_id="c")
+
+
+def alter(store: ClientQuotaStore, entity: object, *ops: QuotaOp, validate_only: bool = False) -> int:
+    results = store.alter([QuotaAlteration(tuple(entity), ops)], validate_only)  # type: ignore[arg-type]
+    assert len(results) == 1
+    assert (results[0].error_message is None) == (results[0].error_code == 0)
+    return int(results[0].error_code)
+
+
+def values(store: ClientQuotaStore, entity: QuotaEntity = ALICE_ENTITY) -> dict[str, float]:
+    return dict(next((v for e, v in store.describe([], False) if e == entity), {}))
+
+
+def test_Q20_sequence_of_testAlterClientQuotasRequest() -> None:
+    store = ClientQuotaStore()
+    steps = [
+        ([QuotaOp(PRODUCE, 10000), QuotaOp(CONSUME, 20000)], {PRODUCE: 10000, CONSUME: 20000}),
+        ([QuotaOp(PRODUCE, 15000)], {PRODUCE: 15000, CONSUME: 20000}),
+        ([QuotaOp(PRODUCE, 0, True)], {CONSUME: 20000}),
+        ([QuotaOp(CONSUME, 0, True)], {}),
+        ([QuotaOp(PRODUCE, 5000)], {PRODUCE: 5000}),
+        (
+            [QuotaOp(PRODUCE, 20000), QuotaOp(CONSUME, 0, True), QuotaOp(REQUEST, 12.3)],
+            {PRODUCE: 20000, REQUEST: 12.3},
+        ),
+    ]
+    for ops, expected in steps:
+        assert alter(store, ALICE, *ops) == 0
+        assert values(store) == expected
+
+
+def test_Q20_validate_only_gives_the_same_results_and_changes_nothing() -> None:
+    store = ClientQuotaStore()
+    assert alter(store, ALICE, QuotaOp(PRODUCE, 20000), QuotaOp(REQUEST, 23.45), validate_only=True) == 0
+    assert alter(store, ALICE, QuotaOp(PRODUCE, -1), validate_only=True) == ErrorCode.INVALID_REQUEST
+    assert store.describe([], False) == []
+
+
+@pytest.mark.parametrize(
+    ("entity", "op"),
+    [
+        ((), QuotaOp(PRODUCE, 1)),
+        ((("weather", "rain"),), QuotaOp(PRODUCE, 1)),
+        ((("user", ""),), QuotaOp(PRODUCE, 1)),
+        ((("ip", "1.2.3.4"), ("user", "u")), QuotaOp("connection_creation_rate", 1)),
+        ((("ip", "not.a.host"),), QuotaOp("connection_creation_rate", 1)),
+        ((("ip", "1.2.3.4"),), QuotaOp(PRODUCE, 1)),
+        ((("ip", "1.2.3.4"),), QuotaOp("connection_creation_rate", 2**31)),
+        ((("user", "u"),), QuotaOp("connection_creation_rate", 1)),
+        ((("user", "u"),), QuotaOp("bad", 1)),
+        ((("user", "u"),), QuotaOp(PRODUCE, 0)),
+        ((("user", "u"),), QuotaOp(PRODUCE, -1)),
+        ((("user", "u"),), QuotaOp(PRODUCE, 1.5)),
+        ((("user", "u"),), QuotaOp(PRODUCE, float("nan"))),
+        ((("user", "u"),), QuotaOp(REQUEST, float("inf"))),
+        ((("user", "u"),), QuotaOp(PRODUCE, 1e19)),
+    ],
+)
+def test_Q20_what_is_not_valid_is_42_and_not_applied(entity: tuple[tuple[str, str]], op: QuotaOp) -> None:
+    store = ClientQuotaStore()
+    assert alter(store, entity, op) == ErrorCode.INVALID_REQUEST
+    assert store.describe([], False) == []
+
+
+def test_Q20_integral_values_have_a_tolerance() -> None:
+    store = ClientQuotaStore()
+    assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
+    assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
+
+
+def test_Q20_a_key_twice_is_42_and_the_other_entities_still_apply() -> None:
+    store = ClientQuotaStore()
+    results = store.alter(
+        [
+            QuotaAlteration(ALICE, [QuotaOp(PRODUCE, 5), QuotaOp(PRODUCE, 6)]),
+            QuotaAlteration((("user", None),), [QuotaOp(PRODUCE, 7)]),
+            QuotaAlteration((("user", "bob"),), [QuotaOp(PRODUCE, 8), QuotaOp(CONSUME, -8)]),
+        ],
+        False,
+    )
+    assert [r.error_code for r in results] == [42, 0, 42]
+    assert store.describe([], False) == [(QuotaEntity(user=DEFAULT), {PRODUCE: 7})]
+
+
+def test_Q20_an_entity_given_twice_has_one_result() -> None:
+    store = ClientQuotaStore()
+    twice = [QuotaAlteration(ALICE, [QuotaOp(PRODUCE, n)]) for n in (5, 6)]
+    assert [r.error_code for r in store.alter(twice, False)] == [42]
+    assert values(store) == {PRODUCE: 5}
+
+
+def test_Q20_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners() -> None:
+    store = ClientQuotaStore()
+    heard: list[tuple[QuotaEntity, str, float | None]] = []
+    store.subscribe(lambda *change: heard.append(change))
+    assert alter(store, ALICE, QuotaOp(PRODUCE, 0, True)) == 0
+    assert heard == []
+    alter(store, ALICE, QuotaOp(PRODUCE, 5))
+    alter(store, ALICE, QuotaOp(PRODUCE, 5))
+    alter(store, ALICE, QuotaOp(PRODUCE, 0, True))
+    assert heard == [(ALICE_ENTITY, PRODUCE, 5), (ALICE_ENTITY, PRODUCE, None)]
+
+
+def test_Q20_a_late_listener_hears_what_there_is_and_a_gone_one_nothing() -> None:
+    store = ClientQuotaStore()
+    store.set(ALICE_ENTITY, PRODUCE, 5)
+    heard: list[tuple[QuotaEntity, str, float | None]] = []
+
+    def listener(entity: QuotaEntity, key: str, value: float | None) -> None:
+        heard.append((entity, key, value))
+
+    store.subscribe(listener)
+    assert heard == [(ALICE_ENTITY, PRODUCE, 5)]
+    store.unsubscribe(listener)
+    store.clear()
+    assert len(heard) == 1
+    assert store.describe([], False) == []
+
+
+def test_Q19_null_is_the_default_entity_and_its_old_spelling_a_name() -> None:
+    assert parse_entity([("user", None)]) == QuotaEntity(user=DEFAULT)
+    assert parse_entity([("user", "<default>")]) == QuotaEntity(user="<default>")
+    assert QuotaEntity(user=DEFAULT, client_id="c").components() == [("user", None), ("client-id", "c")]
+    assert parse_entity([("ip", "::1")]).ip == "::1"
+
+
+@pytest.fixture(scope="module")
+def described() -> ClientQuotaStore:
+    """The 11 user and client entities and 2 ips of setupDescribeClientQuotasMatchTest."""
+    store = ClientQuotaStore()
+    absent = object()
+    for user, client, value in [
+        ("user-1", "client-id-1", 50.50),
+        ("user-2", "client-id-1", 51.51),
+        ("user-3", "client-id-2", 52.52),
+        (None, "client-id-1", 53.53),
+        ("user-1", None, 54.54),
+        ("user-3", None, 55.55),
+        ("user-1", absent, 56.56),
+        ("user-2", absent, 57.57),
+        ("user-3", absent, 58.58),
+        (None, absent, 59.59),
+        (absent, "client-id-2", 60.60),
+    ]:
+        entity = [(kind, name) for kind, name in (("user", user), ("client-id", client)) if name is not absent]
+        assert alter(store, entity, QuotaOp(REQUEST, value)) == 0
+    for address in ("1.2.3.4", "2.3.4.5"):
+        assert alter(store, [("ip", address)], QuotaOp("connection_creation_rate", 10)) == 0
+    return store
+
+
+def exact(kind: str, name: str) -> FilterComponent:
+    return FilterComponent(kind, MatchType.EXACT, name)
+
+
+def default(kind: str) -> FilterComponent:
+    return FilterComponent(kind, MatchType.DEFAULT)
+
+
+def any_of(kind: str) -> FilterComponent:
+    return FilterComponent(kind, MatchType.ANY)
+
+
+@pytest.mark.parametrize(
+    ("components", "strict", "count"),
+    [
+        ([exact("user", "user-1")], False, 3),
+        ([exact("client-id", "client-id-2")], False, 2),
+        ([default("user")], False, 2),
+        ([exact("user", "user-2")], True, 1),
+        ([exact("client-id", "client-id-1")], True, 0),
+        ([any_of("user")], True, 4),
+        ([any_of("user")], False, 10),
+        ([any_of("client-id")], True, 1),
+        ([any_of("client-id")], False, 7),
+        ([any_of("ip")], False, 2),
+        ([], False, 13),
+        ([], True, 0),
+        ([exact("user", "user-1"), exact("client-id", "client-id-1")], True, 1),
+        ([exact("user", "user-1"), default("client-id")], True, 1),
+        ([any_of("user"), any_of("client-id")], True, 6),
+        ([exact("user", "<default>")], False, 0),
+        ([default("ip")], False, 0),
+    ],
+)
+def test_Q21_counts_of_testDescribeClientQuotas(
+    described: ClientQuotaStore, components: list[FilterComponent], strict: bool, count: int
+) -> None:
+    found = described.describe(components, strict)
+    assert len(found) == count
+    assert all(found_values for _, found_values in found)
+
+
+@pytest.mark.parametrize(
+    ("components", "code"),
+    [
+        ([exact("", "name")], 42),
+        ([exact("user", "a"), exact("user", "b")], 42),
+        ([exact("user", "a"), any_of("ip")], 42),
+        ([FilterComponent("user", 3)], 42),
+        ([FilterComponent("user", MatchType.EXACT)], 42),
+        ([FilterComponent("user", MatchType.DEFAULT, "a")], 42),
+        ([FilterComponent("user", MatchType.ANY, "a")], 42),
+        ([exact("weather", "rain")], 35),
+    ],
+)
+def test_Q21_a_filter_that_makes_no_sense_is_refused(components: list[FilterComponent], code: int) -> None:
+    with pytest.raises(KafkaError) as caught:
+        ClientQuotaStore().describe(components, False)
+    assert caught.value.error_code == code
+
+
+def test_D9b_static_settings_become_client_id_quotas() -> None:
+    store = ClientQuotaStore()
+    apply_static_quotas(
+        store,
+        {
+            "quota.producer.default": "2M",
+            "quota.consumer.default": str(2**63 - 1),
+            "quota.producer.override": "clientA:4M,with:colon:10",
+            "quota.consumer.override": None,
+        },
+    )
+    assert dict(store.describe([], False)) == {
+        QuotaEntity(client_id=DEFAULT): {PRODUCE: 2 * 1024 * 1024},
+        QuotaEntity(client_id="clientA"): {PRODUCE: 4 * 1024 * 1024},
+        QuotaEntity(client_id="with:colon"): {PRODUCE: 10},
+    }
+    assert alter(store, [("client-id", None)], QuotaOp(PRODUCE, 9)) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("quota.producer.default", "fast"), ("quota.consumer.default", "0"), ("quota.consumer.override", "clientA")],
+)
+def test_D9b_bad_static_settings_are_named(name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        apply_static_quotas(ClientQuotaStore(), {name: text})

@@ -1,0 +1,248 @@
+"""The arithmetic of quotas: numbers of Kafka's own tests, and a slow transcription that judges the fast form."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from math import floor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.quota.windows import SampledRate, capped_throttle_ms, round_half_up, throttle_ms
+
+
+class _Sample:
+    def __init__(self, now_ms: int) -> None:
+        self.reset(now_ms)
+
+    def reset(self, now_ms: int) -> None:
+        self.value = 0.0
+        self.start_ms = self.last_ms = now_ms
+
+
+class SlowRate:
+    """Q-2 to Q-6 word by word, one object per sample, nothing remembered between calls."""
+
+    def __init__(self, samples: int, window_ms: int) -> None:
+        self.n, self.w = samples, window_ms
+        self.slots: list[_Sample] = []
+        self.current = 0
+
+    def record(self, value: float, now_ms: int) -> None:
+        if not self.slots:
+            self.slots.append(_Sample(now_ms))
+        if now_ms - self.slots[self.current].start_ms >= self.w:
+            self.current = (self.current + 1) % (self.n + 1)
+            if self.current == len(self.slots):
+                self.slots.append(_Sample(now_ms))
+            else:
+                self.slots[self.current].reset(now_ms)
+        self.slots[self.current].value += value
+        self.slots[self.current].last_ms = now_ms
+
+    def throttle(self, now_ms: int, bound: float) -> tuple[float, int]:
+        for sample in self.slots:
+            if now_ms - sample.last_ms >= self.n * self.w:
+                sample.reset(now_ms)
+        elapsed = now_ms - min(s.start_ms for s in self.slots)
+        full = elapsed // self.w
+        if full < self.n - 1:
+            elapsed += (self.n - 1 - full) * self.w
+        elapsed = max(elapsed, 1)
+        total = 0.0
+        for sample in self.slots:
+            total += sample.value
+        rate = total / (elapsed / 1000.0)
+        wait = (rate - bound) / bound * elapsed
+        rounded = floor(wait) + (1 if wait - floor(wait) >= 0.5 else 0)
+        return rate, rounded if rate > bound else 0
+
+
+_STEPS = st.lists(
+    st.tuples(
+        st.one_of(st.integers(0, 30), st.sampled_from([999, 1000, 1001, 10999, 11000]), st.integers(0, 30_000)),
+        st.one_of(st.integers(0, 50_000), st.floats(-10, 1000, allow_nan=False)),
+        st.booleans(),
+    ),
+    max_size=60,
+)
+
+
+@given(_STEPS, st.sampled_from([1, 2, 3, 11]), st.sampled_from([1000, 500, 3]), st.sampled_from([0.01, 1.0, 500, 3333]))
+def test_Q6_fast_rate_equals_the_transcription_to_the_last_bit(
+    steps: list[tuple[int, float, bool]], samples: int, window_ms: int, bound: float
+) -> None:
+    fast, slow, now_ms = SampledRate(samples, window_ms), SlowRate(samples, window_ms), 1_700_000_000_000
+    for delta_ms, value, taken_back in steps:
+        now_ms += delta_ms
+        slow.record(value, now_ms)
+        rate, wait_ms = slow.throttle(now_ms, bound)
+        assert fast.record_and_throttle(value, now_ms, bound) == wait_ms
+        assert fast.measure(now_ms) == rate
+        if taken_back:
+            slow.record(-value, now_ms)
+            fast.record(-value, now_ms)
+
+
+@given(_STEPS, st.integers(0, 20_000))
+def test_Q3_looking_tells_what_measuring_would_and_changes_nothing(
+    steps: list[tuple[int, float, bool]], later_ms: int
+) -> None:
+    looked_at, other, now_ms = SampledRate(), SampledRate(), 0
+    for delta_ms, value, _ in steps:
+        now_ms += delta_ms
+        looked_at.record(value, now_ms)
+        other.record(value, now_ms)
+        looked_at.peek(now_ms + later_ms)
+        assert looked_at.peek(now_ms) == other.measure(now_ms) == looked_at.measure(now_ms)
+
+
+@pytest.mark.parametrize(
+    ("bound", "size", "expected"),
+    [(10000, 105000, 500), (10000, 100000, 0), (1024, 20480, 10000), (1000, 15000, 5000), (1000, 10050, 50)],
+)
+def test_Q7_first_request_waits_for_what_is_above_ten_seconds_of_quota(bound: int, size: int, expected: int) -> None:
+    assert SampledRate().record_and_throttle(size, 123, bound) == expected
+
+
+def test_Q7_one_byte_above_the_bound_at_the_same_instant() -> None:
+    rate = SampledRate()
+    assert rate.record_and_throttle(10_000, 5, 1000) == 0
+    assert rate.record_and_throttle(1, 5, 1000) == 1
+
+
+def test_Q7_waiting_earns_no_credit_until_the_samples_are_gone() -> None:
+    rate = SampledRate()
+    assert rate.record_and_throttle(15000, 0, 1000) == 5000
+    assert rate.record_and_throttle(1000, 5000, 1000) == 6000
+    rested = SampledRate()
+    assert rested.record_and_throttle(15000, 0, 1000) == 5000
+    assert rested.record_and_throttle(1000, 11000, 1000) == 0
+
+
+@pytest.mark.parametrize(("at_ms", "expected"), [(1, 4999), (500, 4500), (999, 4001), (1000, 5000)])
+def test_Q7_the_wait_after_one_burst_is_a_saw_tooth(at_ms: int, expected: int) -> None:
+    rate = SampledRate()
+    rate.record(15000, 0)
+    assert throttle_ms(rate.measure(at_ms), 1000, rate.measured_window_ms(at_ms)) == expected
+
+
+def test_Q7_steady_load_at_twice_the_quota_is_first_throttled_at_five_seconds() -> None:
+    rate = SampledRate()
+    waits = [rate.record_and_throttle(1000, tick * 100, 5000) for tick in range(51)]
+    assert waits == [0] * 50 + [200]
+
+
+def test_Q6_trace_of_testQuotaViolation() -> None:
+    rate, now_ms = SampledRate(), 0
+    for _ in range(10):
+        assert rate.record_and_throttle(400, now_ms, 500) == 0
+        now_ms += 1000
+    now_ms += 500
+    assert rate.record_and_throttle(2300, now_ms, 500) == 2100
+    assert rate.measure(now_ms) == 600
+    now_ms += 2100
+    trace = []
+    for value in [400] * 10 + [0]:
+        trace.append(rate.record_and_throttle(value, now_ms, 500))
+        now_ms += 1000
+    assert trace == [1200] * 8 + [1700, 0, 0]
+
+
+def test_Q6_request_time_trace_of_ClientRequestQuotaManagerTest() -> None:
+    rate, now_ms, bound = SampledRate(), 0, 1.0
+
+    def charge(thread_ms: float) -> int:
+        rate.record(thread_ms * 100 / 1000, now_ms)
+        return capped_throttle_ms(rate.measure(now_ms), bound, rate.measured_window_ms(now_ms), 1000)
+
+    for _ in range(10):
+        assert charge(4) == 0
+        now_ms += 1000
+    now_ms += 500
+    assert charge(67.1) == 210
+    now_ms += 210
+    for _ in range(10):
+        charge(4)
+        now_ms += 1000
+    assert charge(500) == 1000
+    for _ in range(10):
+        now_ms += 1000
+        assert charge(0) == 1000
+    now_ms += 1000
+    assert charge(0) == 0
+
+
+def test_Q14_a_batch_above_twelve_seconds_of_quota_is_throttled_for_ever() -> None:
+    rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
+    for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
+        wait_ms = rate.record_and_throttle(4096, now_ms, 250)
+        slow.record(4096, now_ms)
+        assert wait_ms == slow.throttle(now_ms, 250)[1]
+        rate.record(-4096, now_ms)
+        slow.record(-4096, now_ms)
+        waits.append(wait_ms)
+        now_ms += wait_ms + late_ms
+    assert waits[0] == 6384
+    assert all(wait > 5000 for wait in waits)
+    assert SampledRate().record_and_throttle(4096, 0, 250) == 6384
+
+
+def test_Q14_exact_times_give_the_sequence_of_the_transcription() -> None:
+    rate, now_ms, waits = SampledRate(), 0, []
+    for _ in range(4):
+        waits.append(rate.record_and_throttle(4096, now_ms, 250))
+        rate.record(-4096, now_ms)
+        now_ms += waits[-1]
+    assert waits == [6384, 6000, 6384, 6000]
+
+
+def test_Q4_window_of_RateTest_with_no_prior_samples() -> None:
+    for samples in (2, 5, 11):
+        rate = SampledRate(samples, 1000)
+        rate.record(50, 0)
+        assert rate.measure(999) == 50 / ((samples - 1) + 0.999)
+
+
+def test_Q4_window_of_MetricsTest_testRateWindowing() -> None:
+    rate = SampledRate(3, 30_000)
+    rate.record(100, 0)
+    rate.record(100, 30_000)
+    assert rate.measured_window_ms(45_000) == 75_000
+    assert rate.measure(45_000) == 200 / 75
+
+
+def test_Q4_one_sample_has_a_window_of_at_least_a_millisecond() -> None:
+    rate = SampledRate(1, 1000)
+    assert rate.record_and_throttle(3, 77, 1000) == 2
+
+
+def test_Q3_a_negative_value_still_counts_as_an_event() -> None:
+    kept, purged = SampledRate(), SampledRate()
+    for rate in (kept, purged):
+        rate.record(500, 0)
+    kept.record(-0.0, 999)
+    assert kept.measure(11_998) > 0
+    assert purged.measure(11_998) == 0
+
+
+def test_Q6_rounds_halves_upwards() -> None:
+    assert [round_half_up(x) for x in (0.49999999999999994, 0.5, 1.5, 2.5, -0.5)] == [0, 1, 2, 3, 0]
+
+
+def test_Q6_request_quota_waits_at_most_one_window() -> None:
+    assert capped_throttle_ms(50.0, 1.0, 10_000, 1000) == 1000
+    assert capped_throttle_ms(1.05, 1.0, 10_000, 1000) == 500
+
+
+def test_windows_need_a_sample_and_a_millisecond() -> None:
+    with pytest.raises(ValueError, match="samples=0"):
+        SampledRate(0, 1000)
+
+
+def test_windows_can_be_used_alone() -> None:
+    code = "import broker.quota.windows, sys; print([m for m in sys.modules if m.startswith(('broker', 'kafkap'))])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "['broker', 'broker.quota', 'broker.quota.windows']"

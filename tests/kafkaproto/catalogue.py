@@ -1,0 +1,53 @@
+"""Every layout of every message that we have, for tests that ask the same of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kafkaproto.api import APIS, codec
+from kafkaproto.generator import SCHEMAS
+from kafkaproto.generator.spec import Message as Definition
+from kafkaproto.generator.spec import load
+from kafkaproto.header import REQUEST_HEADERS, RESPONSE_HEADERS
+from kafkaproto.message import Message
+
+
+class Entry(NamedTuple):
+    """One version of one message."""
+
+    name: str
+    version: int
+    layout: Message[Any]
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}-v{self.version}"
+
+
+def entries() -> Iterator[Entry]:
+    """All versions of all requests, responses and headers."""
+    for info in APIS.values():
+        for version in range(info.min_version, info.max_version + 1):
+            found = codec(info.key, version)
+            yield Entry(f"{info.name}Request", version, found.request)
+            yield Entry(f"{info.name}Response", version, found.response)
+    for version, header in REQUEST_HEADERS.items():
+        yield Entry("RequestHeader", version, header)
+    for version, answer in RESPONSE_HEADERS.items():
+        yield Entry("ResponseHeader", version, answer)
+
+
+def message_names() -> list[str]:
+    """The names of all definitions under ``schemas/``."""
+    return sorted(path.stem for path in (SCHEMAS / "messages").glob("*.json"))
+
+
+def definition(name: str) -> Definition:
+    """The checked definition of a message."""
+    return load(SCHEMAS / "messages" / f"{name}.json")
+
+
+ENTRIES = list(entries())
+LATEST = [entry for entry in ENTRIES if entry.version == max(e.version for e in ENTRIES if e.name == entry.name)]
+"""The highest version of each message."""

@@ -1,0 +1,211 @@
+// A line in, a line out: Kafka's own message and record classes for tests that are written in Python.
+//
+//   enc <Message> <version> <json>     -> hex of the bytes that Kafka writes
+//   dec <Message> <version> <hex>      -> <bytes read> <hex of what Kafka writes back> <json>
+//   move <Message> <version> <other version>,<hex>  -> hex of what Kafka writes in the other version, if it can
+//   layouts <Message>                  -> json: for every version the layout as a tree of types
+//   batch <json>                       -> hex of the record batch that Kafka builds
+//   records <hex>                      -> json: header and records of every batch, as Kafka reads them
+//
+// A line that fails is answered with "! " and the exception.
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.common.protocol.ObjectSerializationCache;
+import org.apache.kafka.common.protocol.Readable;
+import org.apache.kafka.common.protocol.types.BoundField;
+import org.apache.kafka.common.protocol.types.Field;
+import org.apache.kafka.common.protocol.types.Schema;
+import org.apache.kafka.common.protocol.types.TaggedFields;
+import org.apache.kafka.common.protocol.types.Type;
+import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.DefaultRecordBatch;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.MutableRecordBatch;
+import org.apache.kafka.common.record.Record;
+import org.apache.kafka.common.record.TimestampType;
+
+public class Oracle {
+    static final ObjectMapper JSON = new ObjectMapper();
+    static final HexFormat HEX = HexFormat.of();
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 20);
+        PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String answer;
+            try {
+                answer = answer(line.split(" ", 4));
+            } catch (InvocationTargetException e) {
+                answer = "! " + e.getCause();
+            } catch (Throwable e) {
+                answer = "! " + e;
+            }
+            out.print(answer.replace('\n', ' ') + "\n");
+            out.flush();
+        }
+    }
+
+    static String answer(String[] words) throws Exception {
+        switch (words[0]) {
+            case "enc":
+                return HEX.formatHex(bytes(fromJson(words[1], Short.parseShort(words[2]), words[3]), words[2]));
+            case "dec":
+                return decode(words[1], Short.parseShort(words[2]), words.length > 3 ? words[3] : "");
+            case "move":
+                String[] rest = words[3].split(",", -1);
+                return HEX.formatHex(bytes(fromBytes(words[1], Short.parseShort(words[2]), HEX.parseHex(rest[1])), rest[0]));
+            case "layouts":
+                return layouts(words[1]);
+            case "batch":
+                return HEX.formatHex(batch(JSON.readTree(words[1])));
+            case "records":
+                return records(HEX.parseHex(words[1]));
+        }
+        throw new IllegalArgumentException(words[0]);
+    }
+
+    static Class<?> type(String message, String suffix) throws Exception {
+        return Class.forName("org.apache.kafka.common.message." + message + "Data" + suffix);
+    }
+
+    static Message fromJson(String message, short version, String json) throws Exception {
+        return (Message) type(message, "JsonConverter").getMethod("read", JsonNode.class, short.class)
+            .invoke(null, JSON.readTree(json), version);
+    }
+
+    static byte[] bytes(Message message, String version) {
+        ObjectSerializationCache cache = new ObjectSerializationCache();
+        ByteBuffer buffer = ByteBuffer.allocate(message.size(cache, Short.parseShort(version)));
+        message.write(new ByteBufferAccessor(buffer), cache, Short.parseShort(version));
+        if (buffer.hasRemaining())
+            throw new IllegalStateException("size and write differ");
+        return buffer.array();
+    }
+
+    static Message fromBytes(String message, short version, byte[] bytes) throws Exception {
+        return (Message) type(message, "").getConstructor(Readable.class, short.class)
+            .newInstance(new ByteBufferAccessor(ByteBuffer.wrap(bytes)), version);
+    }
+
+    static String decode(String message, short version, String hex) throws Exception {
+        ByteBuffer buffer = ByteBuffer.wrap(HEX.parseHex(hex));
+        Message data = (Message) type(message, "").getConstructor(Readable.class, short.class)
+            .newInstance(new ByteBufferAccessor(buffer), version);
+        int read = buffer.position();
+        JsonNode json = (JsonNode) type(message, "JsonConverter").getMethod("write", type(message, ""), short.class)
+            .invoke(null, data, version);
+        return read + " " + HEX.formatHex(bytes(data, Short.toString(version))) + " " + JSON.writeValueAsString(json);
+    }
+
+    static String layouts(String message) throws Exception {
+        Schema[] schemas = (Schema[]) type(message, "").getField("SCHEMAS").get(null);
+        ObjectNode versions = JSON.createObjectNode();
+        for (int version = 0; version < schemas.length; version++)
+            if (schemas[version] != null)
+                versions.set(Integer.toString(version), tree(schemas[version]));
+        return JSON.writeValueAsString(versions);
+    }
+
+    @SuppressWarnings("unchecked")
+    static JsonNode tree(Type type) throws Exception {
+        ObjectNode node = JSON.createObjectNode();
+        if (type instanceof Schema) {
+            ArrayNode fields = node.putArray("struct");
+            for (BoundField field : ((Schema) type).fields())
+                fields.addArray().add(field.def.name).add(tree(field.def.type));
+        } else if (type instanceof TaggedFields) {
+            ObjectNode tags = node.putObject("tags");
+            java.lang.reflect.Field fields = TaggedFields.class.getDeclaredField("fields");
+            fields.setAccessible(true);
+            for (Map.Entry<Integer, Field> tag : new TreeMap<>((Map<Integer, Field>) fields.get(type)).entrySet())
+                tags.putArray(tag.getKey().toString()).add(tag.getValue().name).add(tree(tag.getValue().type));
+        } else if (type.arrayElementType().isPresent()) {
+            node.put("array", type.getClass().getSimpleName() + (type.isNullable() ? " nullable" : ""));
+            node.set("of", tree(type.arrayElementType().get()));
+        } else {
+            node.put("type", type.toString());
+        }
+        return node;
+    }
+
+    static byte[] batch(JsonNode spec) throws Exception {
+        ByteBuffer buffer = ByteBuffer.allocate(1024);
+        CompressionType kind = CompressionType.forId(spec.get("compression").intValue());
+        MemoryRecordsBuilder builder = new MemoryRecordsBuilder(
+            new org.apache.kafka.common.utils.ByteBufferOutputStream(buffer), (byte) 2, Compression.of(kind).build(),
+            spec.get("log_append_time").booleanValue() ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME,
+            spec.get("base_offset").longValue(), spec.get("now_ms").longValue(),
+            spec.get("producer_id").longValue(), (short) spec.get("producer_epoch").intValue(),
+            spec.get("base_sequence").intValue(), spec.get("transactional").booleanValue(), false,
+            spec.get("leader_epoch").intValue(), 1 << 26);
+        for (JsonNode record : spec.get("records")) {
+            JsonNode pairs = record.get("headers");
+            Header[] headers = new Header[pairs.size()];
+            for (int i = 0; i < headers.length; i++)
+                headers[i] = new RecordHeader(pairs.get(i).get(0).textValue(), binary(pairs.get(i).get(1)));
+            builder.append(record.get("timestamp").longValue(), binary(record.get("key")), binary(record.get("value")), headers);
+        }
+        ByteBuffer built = builder.build().buffer();
+        byte[] bytes = new byte[built.remaining()];
+        built.get(bytes);
+        return bytes;
+    }
+
+    static byte[] binary(JsonNode node) throws Exception {
+        return node.isNull() ? null : node.binaryValue();
+    }
+
+    static String records(byte[] bytes) throws Exception {
+        ArrayNode batches = JSON.createArrayNode();
+        for (MutableRecordBatch batch : MemoryRecords.readableRecords(ByteBuffer.wrap(bytes)).batches()) {
+            batch.ensureValid();
+            ObjectNode node = batches.addObject();
+            node.put("base_offset", batch.baseOffset()).put("last_offset", batch.lastOffset());
+            node.put("partition_leader_epoch", batch.partitionLeaderEpoch()).put("size", batch.sizeInBytes());
+            node.put("producer_id", batch.producerId()).put("producer_epoch", batch.producerEpoch());
+            node.put("base_sequence", batch.baseSequence()).put("max_timestamp", batch.maxTimestamp());
+            node.put("compression", batch.compressionType().id).put("crc", batch.checksum());
+            node.put("is_transactional", batch.isTransactional()).put("is_control", batch.isControlBatch());
+            node.put("is_log_append_time", batch.timestampType() == TimestampType.LOG_APPEND_TIME);
+            node.put("record_count", batch.countOrNull());
+            node.put("base_timestamp", ((DefaultRecordBatch) batch).baseTimestamp());
+            ArrayNode list = node.putArray("records");
+            for (Record record : batch) {
+                ObjectNode item = list.addObject().put("offset", record.offset()).put("timestamp", record.timestamp());
+                item.put("key", base64(record.key())).put("value", base64(record.value()));
+                ArrayNode headers = item.putArray("headers");
+                for (Header header : record.headers())
+                    headers.addArray().add(header.key())
+                        .add(header.value() == null ? null : Base64.getEncoder().encodeToString(header.value()));
+            }
+        }
+        return JSON.writeValueAsString(batches);
+    }
+
+    static String base64(ByteBuffer buffer) {
+        if (buffer == null)
+            return null;
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.duplicate().get(bytes);
+        return Base64.getEncoder().encodeToString(bytes);
+    }
+}

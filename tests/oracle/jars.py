@@ -1,0 +1,115 @@
+"""Kafka's own jars, in a cache outside the source tree that all test runs of a user share.
+
+Fetched with Maven where it is installed, else with the Ivy that every pyspark carries: a JDK 17 and pip are enough.
+The folder appears in one rename, so a run that was cut off leaves nothing half done and two runs may race.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+KAFKA_VERSION = "3.9.1"
+BINDING = ("org.slf4j", "slf4j-nop", "1.7.36")  # keeps the broker's logging quiet
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>none</groupId><artifactId>none</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies>{dependencies}</dependencies></project>
+"""
+DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+
+Coordinates = tuple[str, str, str]
+
+
+class JarsMissing(RuntimeError):
+    """The jars are not there and cannot be fetched; the message says what to do."""
+
+
+def cache_folder() -> Path:
+    """Where everything fetched lives: ``$KAFKAPROTO_CACHE``, else ``~/.cache/kafkaproto``."""
+    return Path(os.environ.get("KAFKAPROTO_CACHE") or Path.home() / ".cache" / "kafkaproto")
+
+
+def kafka_jars(version: str = KAFKA_VERSION) -> Path:
+    """The folder with ``kafka_2.13``, ``kafka-clients`` and all they need. Fetches them once. Raises JarsMissing."""
+    folder = cache_folder() / "jars" / f"kafka-{version}"
+    if folder.is_dir():
+        return folder
+    require("java", "a JDK 17 (Debian: openjdk-17-jdk-headless, macOS: brew install openjdk@17)")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
+        fetched = Path(scratch) / "jars"
+        fetched.mkdir()
+        fetch([("org.apache.kafka", "kafka_2.13", version), BINDING], fetched, Path(scratch))
+        if not list(fetched.glob(f"kafka-clients-{version}.jar")):
+            raise JarsMissing(f"kafka-clients {version} was not among what was fetched for {folder}")
+        try:
+            fetched.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # no other run was faster, so something is wrong
+                raise
+    return folder
+
+
+def clients_jar(version: str = KAFKA_VERSION) -> Path:
+    """The one jar with the message classes and definitions."""
+    return kafka_jars(version) / f"kafka-clients-{version}.jar"
+
+
+def fetch(wanted: Sequence[Coordinates], target: Path, scratch: Path) -> None:
+    """Copy the jars of some coordinates, with all they depend on, into a folder."""
+    if shutil.which("mvn"):
+        fetch_with_maven(wanted, target, scratch)
+        return
+    ivy = find_ivy()
+    if ivy is None:
+        raise JarsMissing(
+            "Kafka's jars are fetched with Maven or with the Ivy inside pyspark, and neither is here: "
+            "`pip install pyspark==4.0.0` or install Maven, then run this again"
+        )
+    for coordinates in wanted:
+        fetch_with_ivy(ivy, coordinates, target)
+
+
+def fetch_with_maven(wanted: Sequence[Coordinates], target: Path, scratch: Path) -> None:
+    dependencies = "".join(DEPENDENCY.format(*coordinates) for coordinates in wanted)
+    (scratch / "pom.xml").write_text(POM.format(dependencies=dependencies))
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
+    run(["mvn", "-B", "-q", "-f", str(scratch / "pom.xml"), *goal])
+
+
+def fetch_with_ivy(ivy: Path, coordinates: Coordinates, target: Path) -> None:
+    cache = cache_folder() / "ivy"
+    pattern = f"{target}/[artifact]-[revision].[ext]"
+    command = ["java", "-jar", str(ivy), "-cache", str(cache), "-confs", "default", "-types", "jar", "bundle"]
+    run([*command, "-dependency", *coordinates, "-retrieve", pattern])
+
+
+def find_ivy() -> Path | None:
+    """The Ivy jar of the pyspark of this interpreter."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.origin:
+        return None
+    return next(iter(sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))), None)
+
+
+def require(program: str, remedy: str) -> None:
+    if shutil.which(program) is None:
+        raise JarsMissing(f"`{program}` is not on the PATH; needed: {remedy}")
+
+
+def run(command: list[str]) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        tail = "\n".join((result.stdout + result.stderr).splitlines()[-15:])
+        raise JarsMissing(f"`{' '.join(command[:4])} …` failed; is the network there?\n{tail}")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{kafka_jars()}\n")

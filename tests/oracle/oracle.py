@@ -1,0 +1,137 @@
+"""The other end of ``Oracle.java``: one Java process, asked line by line."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kafkaproto.generator.spec import Message as Definition
+from kafkaproto.message import Message, NullableStruct, Tagged
+from kafkaproto.primitives import ArrayType, BytesType, Float64, RecordsType, Uuid, WireType
+
+PROGRAM = Path(__file__).with_name("Oracle.java")
+JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m")
+
+
+class Refused(Exception):
+    """Kafka's classes raised an exception; the text is Java's."""
+
+
+class Oracle:
+    """Kafka's own classes. Use as a context manager; questions raise Refused."""
+
+    def __init__(self, jars: Path) -> None:
+        command = ["java", *JAVA_FLAGS, "-cp", f"{jars}/*", str(PROGRAM)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self) -> Oracle:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.process.communicate(timeout=20)
+
+    def ask(self, *words: object) -> str:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().decode().rstrip("\n")
+        if answer.startswith("! "):
+            raise Refused(answer[2:])
+        assert answer or self.process.poll() is None, "the Java process is gone; its standard error says why"
+        return answer
+
+    def encode(self, name: str, version: int, fields: dict[str, Any]) -> bytes:
+        """The bytes that Kafka writes for a message, given as Kafka's JSON."""
+        return bytes.fromhex(self.ask("enc", name, version, json.dumps(fields)))
+
+    def decode(self, name: str, version: int, data: bytes) -> tuple[int, bytes, dict[str, Any]]:
+        """What Kafka reads: (how many bytes, what it writes back, the message as JSON)."""
+        read, back, fields = self.ask("dec", name, version, data.hex()).split(" ", 2)
+        return int(read), bytes.fromhex(back), json.loads(fields)
+
+    def move(self, name: str, version: int, other: int, data: bytes) -> bytes:
+        """What Kafka writes in another version for the message that it reads in the first."""
+        return bytes.fromhex(self.ask("move", name, version, f"{other},{data.hex()}"))
+
+    def layouts(self, name: str) -> dict[str, Any]:
+        """Kafka's ``SCHEMA_n`` constants by version, as trees."""
+        return dict(json.loads(self.ask("layouts", name)))
+
+    def batch(self, spec: dict[str, Any]) -> bytes:
+        """A record batch that Kafka builds."""
+        return bytes.fromhex(self.ask("batch", json.dumps(spec, separators=(",", ":"))))
+
+    def records(self, data: bytes) -> list[dict[str, Any]]:
+        """The batches that Kafka reads, their checksums verified."""
+        return list(json.loads(self.ask("records", data.hex())))
+
+
+class JsonForm:
+    """Objects as the JSON that Kafka's generated converters read and write."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.wire_names = {
+            (struct.name, field.name): field.wire_name[0].lower() + field.wire_name[1:]
+            for struct in definition.structs
+            for field in struct.fields
+        }
+        self.message = definition.name
+
+    def of(self, layout: Message[Any], obj: Any) -> dict[str, Any]:
+        """The fields of this layout; tagged ones only when they differ from their defaults, as on the wire."""
+        fields = [*layout.fields, *((f.name, f.type) for f in self.tagged(layout) if self.is_set(f, obj))]
+        return {self.wire_name(layout, name): self.value(kind, getattr(obj, name)) for name, kind in fields}
+
+    def tagged(self, layout: Message[Any]) -> tuple[Tagged, ...]:
+        return layout.tags.fields if layout.tags else ()
+
+    def is_set(self, field: Tagged, obj: Any) -> bool:
+        default = {f.name: f for f in dataclasses.fields(obj)}[field.name]
+        value = getattr(obj, field.name)
+        made = default.default if default.default_factory is dataclasses.MISSING else default.default_factory()
+        return bool(value != made)
+
+    def wire_name(self, layout: Message[Any], name: str) -> str:
+        struct = layout.cls.__name__
+        return self.wire_names.get((struct, name)) or self.wire_names[struct.removeprefix(self.message), name]
+
+    def value(self, wire_type: WireType, value: Any) -> Any:
+        if value is None:
+            return None
+        match wire_type:
+            case Message():
+                return self.of(wire_type, value)
+            case NullableStruct():
+                return self.of(wire_type.struct, value)
+            case ArrayType():
+                return [self.value(wire_type.item, item) for item in value]
+            case BytesType():
+                return base64.b64encode(value).decode()
+        if wire_type is Uuid:
+            return base64.urlsafe_b64encode(value).decode().rstrip("=")
+        return float(value) if wire_type is Float64 else value
+
+    def without_records(self, layout: Message[Any], fields: dict[str, Any]) -> dict[str, Any]:
+        """The same JSON as Kafka writes it back: record bytes are left out, only null and not null is told."""
+        result = {}
+        for name, kind in [*layout.fields, *((f.name, f.type) for f in self.tagged(layout))]:
+            wire_name = self.wire_name(layout, name)
+            if wire_name in fields:
+                result[wire_name] = self._blank(kind, fields[wire_name])
+        return result
+
+    def _blank(self, kind: WireType, value: Any) -> Any:
+        if isinstance(kind, RecordsType):
+            return None if value is None else ""
+        if isinstance(kind, Message) and value is not None:
+            return self.without_records(kind, value)
+        if isinstance(kind, NullableStruct) and value is not None:
+            return self.without_records(kind.struct, value)
+        if isinstance(kind, ArrayType) and value is not None:
+            return [self._blank(kind.item, item) for item in value]
+        return value

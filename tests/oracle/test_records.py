@@ -1,0 +1,154 @@
+"""Record batches in every compression kind, written by one side and read by the other."""
+
+from __future__ import annotations
+
+import base64
+import random
+from typing import Any
+
+import pytest
+
+from kafkaproto.records.batch import (
+    TRANSACTIONAL,
+    NewRecord,
+    batches,
+    build_batch,
+    check_crc,
+    patch_log_append_time,
+    patch_offset_and_epoch,
+    records,
+)
+from kafkaproto.records.compression import Compression
+from tests.oracle.oracle import Oracle, Refused
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+KINDS = list(Compression)
+COMPARED = ("base_offset", "last_offset", "partition_leader_epoch", "size", "producer_id", "producer_epoch")
+COMPARED += ("base_sequence", "max_timestamp", "base_timestamp", "crc", "compression", "record_count")
+COMPARED += ("is_transactional", "is_control", "is_log_append_time")
+
+
+def some_records(chance: random.Random, count: int) -> list[NewRecord]:
+    return [
+        NewRecord(
+            value=chance.choice((None, b"", b"value " * chance.randrange(400), chance.randbytes(300))),
+            key=chance.choice((None, b"", b"key", chance.randbytes(70))),
+            timestamp=1_700_000_000_000 + chance.randrange(-(10**7), 10**7),
+            headers=[("", None), ("h", b""), ("ü" * 40, b"x" * 130)][: chance.randrange(4)],
+        )
+        for _ in range(count)
+    ]
+
+
+def encoded(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def as_json(record: Any) -> dict[str, Any]:
+    headers = [[key, encoded(value)] for key, value in record.headers]
+    return {
+        "timestamp": record.timestamp,
+        "key": encoded(record.key),
+        "value": encoded(record.value),
+        "headers": headers,
+    }
+
+
+def assert_same_batch(theirs: dict[str, Any], batch: bytes) -> None:
+    """Header field by header field, record by record."""
+    (ours,) = batches(batch)
+    header = ours.header
+    assert {name: theirs[name] for name in COMPARED} == {name: getattr(header, name) for name in COMPARED}
+    read = [{"offset": record.offset, **as_json(record)} for record in records(batch)]
+    assert theirs["records"] == read
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("count", [1, 2, 130, 2000])
+def test_kafka_reads_the_batches_that_we_build(oracle: Oracle, kind: Compression, count: int) -> None:
+    made = some_records(random.Random(f"{kind} {count}"), count)
+    batch = build_batch(
+        made, base_offset=2**40, leader_epoch=7, compression=kind, producer_id=5, producer_epoch=6, base_sequence=9
+    )
+    (theirs,) = oracle.records(batch)
+    assert_same_batch(theirs, batch)
+    assert [{**as_json(record), "offset": 2**40 + i} for i, record in enumerate(made)] == theirs["records"]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("count", [1, 2, 130, 2000])
+def test_we_read_the_batches_that_kafka_builds(oracle: Oracle, kind: Compression, count: int) -> None:
+    made = some_records(random.Random(f"{kind} {count} theirs"), count)
+    batch = oracle.batch(batch_spec(made, kind))
+    assert check_crc(batch)
+    (theirs,) = oracle.records(batch)
+    assert_same_batch(theirs, batch)
+    assert [as_json(record) for record in made] == [as_json(record) for record in records(batch)]
+
+
+def batch_spec(made: list[NewRecord], kind: Compression, **overrides: Any) -> dict[str, Any]:
+    spec = {
+        "compression": int(kind),
+        "log_append_time": False,
+        "base_offset": 100,
+        "now_ms": -1,
+        "producer_id": 77,
+        "producer_epoch": 3,
+        "base_sequence": 12,
+        "transactional": True,
+        "leader_epoch": 4,
+        "records": [as_json(record) for record in made],
+    }
+    return {**spec, **overrides}
+
+
+def test_without_compression_our_bytes_are_kafkas_bytes(oracle: Oracle) -> None:
+    for seed in range(30):
+        chance = random.Random(seed)
+        made = some_records(chance, chance.randrange(1, 40))
+        ours = build_batch(
+            made,
+            base_offset=100,
+            leader_epoch=4,
+            producer_id=77,
+            producer_epoch=3,
+            base_sequence=12,
+            attributes=TRANSACTIONAL,
+        )
+        assert ours == oracle.batch(batch_spec(made, Compression.NONE))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_kafka_takes_a_batch_that_was_patched_in_place(oracle: Oracle, kind: Compression) -> None:
+    batch = bytearray(build_batch(some_records(random.Random(1), 20), compression=kind))
+    patch_offset_and_epoch(batch, 0, 10**12, 41)
+    (theirs,) = oracle.records(bytes(batch))
+    assert_same_batch(theirs, bytes(batch))
+    patch_log_append_time(batch, 1_800_000_000_000)
+    (theirs,) = oracle.records(bytes(batch))
+    assert_same_batch(theirs, bytes(batch))
+    assert theirs["is_log_append_time"] and {r["timestamp"] for r in theirs["records"]} == {1_800_000_000_000}
+
+
+def test_a_log_append_time_batch_of_kafkas_reads_the_same(oracle: Oracle) -> None:
+    made = some_records(random.Random(2), 5)
+    batch = oracle.batch(batch_spec(made, Compression.GZIP, log_append_time=True, now_ms=1_800_000_000_000))
+    assert_same_batch(oracle.records(batch)[0], batch)
+
+
+def test_kafka_refuses_the_checksum_that_we_refuse(oracle: Oracle) -> None:
+    batch = bytearray(build_batch([NewRecord(b"value")]))
+    batch[-2] ^= 1
+    assert not check_crc(batch)
+    with pytest.raises(Refused, match="corrupt"):
+        oracle.records(bytes(batch))
+
+
+def test_several_batches_are_read_one_after_the_other(oracle: Oracle) -> None:
+    chance = random.Random(3)
+    parts = [build_batch(some_records(chance, n), base_offset=10 * n, compression=k) for n, k in zip(range(1, 6), KINDS)]
+    whole = b"".join(parts)
+    assert [bytes(batch.view) for batch in batches(whole)] == parts
+    for theirs, part in zip(oracle.records(whole), parts, strict=True):
+        assert_same_batch(theirs, part)
