@@ -6,6 +6,7 @@ throttle is answered at once and the connection muted for it (KIP-219). Must nev
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import pkgutil
@@ -51,8 +52,12 @@ class Asker(Peer, Protocol):
     def refuse(self, why: str) -> None: ...
 
 
+@functools.cache
 def load_handlers() -> None:
-    """Import every handler: each registers itself. A new API is a new file, nothing else (house §5)."""
+    """Import every handler: each registers itself. A new API is a new file, nothing else (house §5).
+
+    Costs some 50 ms once per process, so it waits for the first request, or for the idle moment after a start.
+    """
     package = importlib.import_module("broker.handlers")
     for module in pkgutil.iter_modules(package.__path__, "broker.handlers."):
         importlib.import_module(module.name)
@@ -177,9 +182,7 @@ def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Res
         header_bytes = 4 + api.response_header_version  # version 1 has one more byte: no tags
         response_bytes = LENGTH_BYTES + frame[2] - header_bytes
         percent = context.handling_ms * PERCENT_PER_MS
-        charged = charge_fetch(
-            quotas, asker.principal, context.client_id, response_bytes, percent, context.now_ms
-        )
+        charged = charge_fetch(quotas, asker.principal, context.client_id, response_bytes, percent, context.now_ms)
         if charged.reason is not None:
             context.node.journal.throttle(context, charged.reason)
             assert result.emptied is not None
@@ -213,6 +216,7 @@ def _send(context: RequestContext, asker: Asker, frame: Frame, throttle_ms: int)
 
 def advertised(release_ranges: dict[int, tuple[int, int]]) -> dict[int, Registration]:
     """What a broker offers: what is registered, cut to the versions of the release that it plays."""
+    load_handlers()
     offered = {}
     for key, registration in sorted(REGISTRY.items()):
         low, high = release_ranges.get(key, (0, -1))

@@ -46,10 +46,20 @@ class SystemClock:
 class JumpClock(SystemClock):
     """Wall time plus an offset that `advance` adds to: idle clients go on, and tests need not wait."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._offset_ms = 0
+
     def advance(self, delta_ms: int) -> None:
         if delta_ms < 0:
             raise ValueError(f"advance({delta_ms}): time goes forwards only; give a number >= 0")
+        self._offset_ms += delta_ms
         self._zero_ms += delta_ms
+
+    def reset(self) -> None:
+        """Back to wall time. The one case in which time goes backwards: between two uses of one broker."""
+        self._zero_ms -= self._offset_ms
+        self._offset_ms = 0
 
 
 class ManualClock:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from random import Random
-from typing import Any
 
 from broker import apis, release
 from broker.clock import Clock, SystemClock
 from broker.config import ClusterConfig
 from broker.errors import KafkaError
 from broker.faults.journal import Journal
-from broker.group.coordinator import GroupCoordinator, GroupSettings
+from broker.group.coordinator import GroupCoordinator
+from broker.group.settings import GroupSettings
 from broker.log.store import MemoryBudget
 from broker.metadata.controller import Controller
 from broker.metadata.image import BrokerState, Image
 from broker.node import Node
 from broker.quota.precedence import Semantics
 from broker.quota.store import ClientQuotaStore, apply_static_quotas
+from broker.registry import Registration
 from broker.replication.replica_manager import ReplicaManager, Stores
 from broker.timers import Timers
 from broker.turn import Turn
@@ -36,7 +38,9 @@ PROFILES = ("test", "kafka")
 def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
     """Defaults that differ from Kafka's: profile `test` keeps internal topics small and groups quick; `kafka` changes nothing."""
     if profile not in PROFILES:
-        raise ValueError(f"profile {profile!r} is not known; allowed: {', '.join(PROFILES)}; for example --profile test")
+        raise ValueError(
+            f"profile {profile!r} is not known; allowed: {', '.join(PROFILES)}; for example --profile test"
+        )
     if profile == "kafka":
         return {}
     return {
@@ -71,7 +75,6 @@ class Cluster:
             raise ValueError(f"brokers={brokers}: allowed is 1 or more, for example 3")
         if semantics not in SEMANTICS:
             raise ValueError(f"semantics {semantics!r} is not known; allowed: {', '.join(SEMANTICS)}; for example kip")
-        apis.load_handlers()
         self.semantics: Semantics = semantics
         self.strict_kip = semantics == "kip"
         self.release_name = release_name
@@ -92,14 +95,19 @@ class Cluster:
         self._next_producer_id = 0
         self.on_broker_change: list[Callable[[Node], None]] = []
         """Called when a broker stopped or started: the skin closes or opens its listeners."""
-        offered = apis.advertised(release.ranges_of(release_name))
-        self.nodes = [self._new_node(i, offered) for i in range(brokers)]
+        self._ranges = release.ranges_of(release_name)
+        self.nodes = [self._new_node(i) for i in range(brokers)]
         self._apply_static_quotas()
         for node in self.nodes:
             rack = node.config["broker.rack"]
             self.controller.set_broker(BrokerState(node.broker_id, rack, {}, alive=True))
 
-    def _new_node(self, broker_id: int, offered: Mapping[int, Any]) -> Node:
+    @cached_property
+    def apis(self) -> Mapping[int, Registration]:
+        """What every broker offers, by api key."""
+        return apis.advertised(self._ranges)
+
+    def _new_node(self, broker_id: int) -> Node:
         config = self.config.for_broker(broker_id)
         replicas = ReplicaManager(
             broker_id,
@@ -111,17 +119,18 @@ class Cluster:
             change_isr=self._change_isr,
             peers=self._running_replicas,
         )
-        return Node(broker_id, self, config, replicas, offered, Random(self.rng.getrandbits(64)))
+        return Node(broker_id, self, config, replicas, Random(self.rng.getrandbits(64)))
 
     def _new_groups(self) -> GroupCoordinator:
         get = self.config.for_broker(-1)
         settings = GroupSettings(
-            min_session_timeout_ms=get["group.min.session.timeout.ms"],
-            max_session_timeout_ms=get["group.max.session.timeout.ms"],
-            initial_rebalance_delay_ms=get["group.initial.rebalance.delay.ms"],
-            max_size=get["group.max.size"],
+            group_min_session_timeout_ms=get["group.min.session.timeout.ms"],
+            group_max_session_timeout_ms=get["group.max.session.timeout.ms"],
+            group_initial_rebalance_delay_ms=get["group.initial.rebalance.delay.ms"],
+            group_max_size=get["group.max.size"],
             offset_metadata_max_bytes=get["offset.metadata.max.bytes"],
             offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
+            offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
         )
         return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)))
 
@@ -178,7 +187,7 @@ class Cluster:
         if node.running:
             return
         node.running = True
-        node.sessions.clear()
+        node.forget_sessions()
         self.controller.broker_started(broker_id)
         image = self.controller.image
         names = tuple(image.topics)
@@ -204,9 +213,9 @@ class Cluster:
                 node.replicas.apply_roles(new, changed)
         self._follow_everywhere(changed)
         self._journal_leaders(old, new, changed)
-        gone = [name for name in changed if name not in new.topics]
-        if gone:
-            self.groups.topics_deleted(gone)
+        for name in changed:
+            if name not in new.topics:
+                self.groups.commits.forget_topic(name)
 
     def _follow_everywhere(self, topics: Sequence[str]) -> None:
         for node in self.nodes:
@@ -261,12 +270,12 @@ class Cluster:
         """Back to how it began: topics, groups, quotas, settings and journal gone, stopped brokers up, connections closed."""
         for node in self.nodes:
             node.close_connections()
-            node.sessions.clear()
+            node.forget_sessions()
         for broker_id in range(len(self.nodes)):
             self.start_broker(broker_id)
         for name in list(self.controller.image.topics):
             self.controller.delete_topic(name)
-        self.groups.close()
+        self.groups.close(self.turn.now_ms)
         self.groups = self._new_groups()
         self.quota_store.clear()
         self.config.reset()

@@ -6,6 +6,7 @@ Handlers find everything here. Must never know wire messages or sockets.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,14 +41,12 @@ class Node:
         cluster: Cluster,
         config: BrokerConfig,
         replicas: ReplicaManager,
-        apis: Mapping[int, Registration],
         rng: Random,
     ) -> None:
         self.broker_id = broker_id
         self.cluster = cluster
         self.config = config
         self.replicas = replicas
-        self.apis = apis
         self.timers: Timers = cluster.timers
         self.turn: Turn = cluster.turn
         self.journal: Journal = cluster.journal
@@ -56,7 +55,8 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
-        self.sessions = SessionCache(rng, config["max.incremental.fetch.session.cache.slots"])
+        self._rng = rng
+        self.sessions = self._new_sessions()
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
         self.socket_request_max_bytes: int = config["socket.request.max.bytes"]
         self.connections_max_idle_ms: int = config["connections.max.idle.ms"]
@@ -65,6 +65,11 @@ class Node:
     def image(self) -> Image:
         return self.cluster.controller.image
 
+    @cached_property
+    def apis(self) -> Mapping[int, Registration]:
+        """What this broker offers, by api key."""
+        return self.cluster.apis
+
     def _new_quotas(self) -> ClientQuotas:
         return ClientQuotas(
             self.cluster.quota_store,
@@ -72,6 +77,13 @@ class Node:
             self.config["quota.window.num"],
             self.config["quota.window.size.seconds"] * 1000,
         )
+
+    def _new_sessions(self) -> SessionCache:
+        return SessionCache(self._rng, self.config["max.incremental.fetch.session.cache.slots"])
+
+    def forget_sessions(self) -> None:
+        """No fetch session is known any more, as after a restart."""
+        self.sessions = self._new_sessions()
 
     def reset_quotas(self) -> None:
         """Fresh sensors, as after a start."""

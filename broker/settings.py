@@ -119,14 +119,29 @@ _BROKER = (
     _long("log.flush.interval.ms", LONG_MAX, 0, acts=False, dynamic=True, topic_name="flush.ms"),
     _long("log.cleaner.delete.retention.ms", 86400000, 0, acts=False, dynamic=True, topic_name="delete.retention.ms"),
     Setting(
-        "log.cleaner.min.cleanable.ratio", "double", 0.5, 0, 1, acts=False, dynamic=True, topic_name="min.cleanable.dirty.ratio"
+        "log.cleaner.min.cleanable.ratio",
+        "double",
+        0.5,
+        0,
+        1,
+        acts=False,
+        dynamic=True,
+        topic_name="min.cleanable.dirty.ratio",
     ),
     _long("log.cleaner.min.compaction.lag.ms", 0, 0, acts=False, dynamic=True, topic_name="min.compaction.lag.ms"),
-    _long("log.cleaner.max.compaction.lag.ms", LONG_MAX, 1, acts=False, dynamic=True, topic_name="max.compaction.lag.ms"),
+    _long(
+        "log.cleaner.max.compaction.lag.ms", LONG_MAX, 1, acts=False, dynamic=True, topic_name="max.compaction.lag.ms"
+    ),
     _bool("log.preallocate", False, acts=False, dynamic=True, topic_name="preallocate"),
-    _bool("log.message.downconversion.enable", True, acts=False, dynamic=True, topic_name="message.downconversion.enable"),
+    _bool(
+        "log.message.downconversion.enable", True, acts=False, dynamic=True, topic_name="message.downconversion.enable"
+    ),
     _string(
-        "log.message.timestamp.type", "CreateTime", choices=_TIMESTAMPS, dynamic=True, topic_name="message.timestamp.type"
+        "log.message.timestamp.type",
+        "CreateTime",
+        choices=_TIMESTAMPS,
+        dynamic=True,
+        topic_name="message.timestamp.type",
     ),
     _long(
         "log.message.timestamp.before.max.ms", LONG_MAX, 0, dynamic=True, topic_name="message.timestamp.before.max.ms"
@@ -167,7 +182,7 @@ _BROKER = (
     Setting("offsets.topic.replication.factor", "short", 3, 1, 32767),
     _int("offset.metadata.max.bytes", 4096),
     _int("offsets.retention.minutes", 10080, 1),
-    _long("offsets.retention.check.interval.ms", 600000, 1, acts=False),
+    _long("offsets.retention.check.interval.ms", 600000, 1),
     _int("group.min.session.timeout.ms", 6000),
     _int("group.max.session.timeout.ms", 1800000),
     _int("group.initial.rebalance.delay.ms", 3000),
@@ -194,7 +209,14 @@ _TOPIC_ONLY = (
 def _topic_setting(broker: Setting) -> Setting:
     assert broker.topic_name is not None
     return Setting(
-        broker.topic_name, broker.kind, broker.default, broker.low, broker.high, broker.choices, broker.acts, dynamic=True
+        broker.topic_name,
+        broker.kind,
+        broker.default,
+        broker.low,
+        broker.high,
+        broker.choices,
+        broker.acts,
+        dynamic=True,
     )
 
 

@@ -40,7 +40,7 @@ class Turn:
                 step = steps.popleft()
                 try:
                     step(now_ms)
-                except Exception:  # noqa: BLE001 - the boundary between one operation and the next
+                except Exception:
                     logger.exception("a step of the turn failed; the others go on")
         finally:
             self._running = False

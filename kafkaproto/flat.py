@@ -182,8 +182,11 @@ def long_string_length(length_plus_one: int) -> bytes:
 RawTags = list[tuple[int, bytes]]
 
 
-def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags, int]:
-    """A tag section of a struct that has no tagged fields of its own; ``count`` is its first byte, not zero."""
+def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None, int]:
+    """A tag section of a struct that has no tagged fields of its own; ``count`` is its first byte, not zero.
+
+    None for no tags, which a clumsy writer may say in two bytes.
+    """
     if count > 0x7F:
         count, p = read_uvarint_tail(b, p, count)
     if count > n - p:
@@ -196,7 +199,7 @@ def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags, int]:
             raise Malformed("a tagged field ends behind the message")
         raw.append((tag, bytes(b[p : p + size])))
         p += size
-    return raw, p
+    return raw or None, p
 
 
 def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags | None) -> None:

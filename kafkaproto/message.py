@@ -279,6 +279,8 @@ class Message(WireType, Generic[T]):
         for name, wire_type in self.fields:
             wire_type.emit_encode(code, f"{source}.{name}")
         if not self.tags:
+            if not self.fields:  # nothing else would notice that it is something else
+                code.line(f"if not isinstance({source}, {code.constant(self.cls.__name__, self.cls)}): raise TypeError")
             return
         code.constant("write_tags", flat.write_tags)
         if not self.tags.fields:

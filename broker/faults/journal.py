@@ -77,8 +77,8 @@ class Journal:
         self._throttles: deque[ThrottleSeen] = deque(maxlen=capacity)
         self._events: deque[EventSeen] = deque(maxlen=capacity)
         self.total = 0
-        self.on_entry: Callable[[], None] | None = None
-        """Called after each entry while somebody waits for one."""
+        self.watchers: list[Callable[[], None]] = []
+        """Called after each entry, while somebody waits for one."""
 
     def request(self, context: RequestContext, throttle_time_ms: int, response_bytes: int) -> None:
         peer = context.peer
@@ -97,23 +97,22 @@ class Journal:
                 throttle_time_ms,
             )
         )
-        self.total += 1
-        if self.on_entry is not None:
-            self.on_entry()
+        self._noted()
 
     def throttle(self, context: RequestContext, reason: ThrottleReason) -> None:
         self._throttles.append(
-            ThrottleSeen(
-                context.now_ms, context.node.broker_id, context.peer.connection_id, context.api_key, reason
-            )
+            ThrottleSeen(context.now_ms, context.node.broker_id, context.peer.connection_id, context.api_key, reason)
         )
-        self.total += 1
+        self._noted()
 
     def event(self, at_ms: int, broker_id: int, kind: str, **facts: Any) -> None:
         self._events.append(EventSeen(at_ms, broker_id, kind, facts))
+        self._noted()
+
+    def _noted(self) -> None:
         self.total += 1
-        if self.on_entry is not None:
-            self.on_entry()
+        for watcher in tuple(self.watchers):
+            watcher()
 
     def requests(
         self, api: str | None = None, client_id: str | None = None, broker: int | None = None

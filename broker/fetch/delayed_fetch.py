@@ -27,9 +27,7 @@ def must_answer_now(
     if params.max_wait_ms <= 0 or sum(r.size_bytes for r in results) >= min_bytes:
         return True
     readable = [result for fetch, result in zip(fetches, results, strict=True) if not fetch.error]
-    return not readable or any(
-        r.error_code or r.diverging or r.preferred_read_replica >= 0 for r in readable
-    )
+    return not readable or any(r.error_code or r.diverging or r.preferred_read_replica >= 0 for r in readable)
 
 
 class DelayedFetch:

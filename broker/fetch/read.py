@@ -234,4 +234,3 @@ class Reader:
             return log.log_end_offset
         stable = self.last_stable_offset(partition) if params.read_committed else log.high_watermark
         return min(stable, log.log_end_offset)
-

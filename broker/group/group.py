@@ -1,7 +1,7 @@
 """One classic consumer group: its members, who leads, which protocol they chose, in which state it is.
 
-What is true of a group at an instant, and nothing about when it changes: no timer is set here and nobody is answered; that is
-`rebalance`'s and `coordinator`'s. Kafka's `GroupMetadata` and `MemberMetadata`.
+What is true of a group at an instant, and nothing about when it changes: no timer is set here and nobody is answered;
+that is `rebalance`'s and `coordinator`'s. Kafka's `GroupMetadata` and `MemberMetadata`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from broker.group.offsets import CommittedOffset, PartitionKey
 from broker.group.results import JoinedMember, JoinReply, Protocols, SyncReply
 from broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from broker.timers import Timer
+from kafkaproto.error_codes import ErrorCode
 
 
 class GroupState(Enum):
@@ -123,6 +124,20 @@ class Group:
     def is_leader(self, member_id: str) -> bool:
         return self.leader_id == member_id
 
+    def not_a_member(self, member_id: str, instance_id: str | None) -> int:
+        """0 if `member_id` is a member, and the one behind `instance_id` if that is given; else the error (KIP-345)."""
+        if instance_id is not None:
+            current = self.static_ids.get(instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if current != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def other_generation(self, generation_id: int) -> int:
+        """0 if `generation_id` is the current one, else the error."""
+        return ErrorCode.NONE if generation_id == self.generation_id else ErrorCode.ILLEGAL_GENERATION
+
     def accepts(self, member_id: str, max_size: int) -> bool:
         """Whether there is room for a joining member (`group.max.size`)."""
         if self.is_in(GroupState.EMPTY, GroupState.DEAD):
@@ -139,6 +154,8 @@ class Group:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:
             return False
+        if not self.members:
+            return bool(protocols)
         common = self._common_protocols()
         return any(name in common for name, _ in protocols)
 
@@ -194,7 +211,7 @@ class Group:
         self.subscribed = self._subscribed_topics()
 
     def choose_protocol(self) -> str:
-        """Each member votes for the first of its protocols that all know; most votes win, of equals the one voted for first."""
+        """Each member votes for the first of its protocols that all know; most votes win, the earlier of equals."""
         common = self._common_protocols()
         votes = Counter(member.vote(common) for member in self.members.values())
         return votes.most_common(1)[0][0]

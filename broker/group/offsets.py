@@ -13,7 +13,7 @@ PartitionKey = tuple[str, int]
 
 
 class CommittedOffset(NamedTuple):
-    """One commit. leader_epoch -1: not given. expire_ms: set by clients that ask for a retention of their own (v2 to v4)."""
+    """One commit. leader_epoch -1: not given. expire_ms: of clients that ask for a retention (v2 to v4), else None."""
 
     offset: int
     leader_epoch: int
@@ -42,7 +42,8 @@ def expired(
     retention_ms: int,
     now_ms: int,
 ) -> list[PartitionKey]:
-    """Keys of the offsets to forget. empty_since_ms: since when the group has no members; None: each commit counts by itself.
+    """Keys of the offsets to forget. empty_since_ms: since when the group has no members; None: each commit counts by
+    itself.
 
     subscribed: topics whose offsets are kept because members read them.
     """

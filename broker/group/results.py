@@ -58,7 +58,7 @@ class JoinResult:
 
 @dataclass(slots=True)
 class SyncRequest:
-    """One SyncGroup. protocol_type, protocol_name: None in versions before 5. assignments: the leader's, by member id."""
+    """One SyncGroup. protocol_type, protocol_name: None before version 5. assignments: the leader's, by member id."""
 
     group_id: str
     generation_id: int

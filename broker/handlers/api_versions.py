@@ -34,4 +34,6 @@ def api_versions(context: RequestContext, request: ApiVersionsRequest) -> Respon
     ):
         return _failed(context, request, ErrorCode.INVALID_REQUEST)
     offered = context.node.apis.values()
-    return Response(ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered]))
+    return Response(
+        ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered])
+    )

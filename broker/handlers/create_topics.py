@@ -77,10 +77,7 @@ def _made(context: RequestContext, topic: Topic) -> CreatableTopicResult:
     if context.api_version >= FIRST_VERSION_WITH_CONFIGS:
         config = context.node.config.cluster
         described = [config.describe_topic(context.node.broker_id, topic.configs, name) for name in TOPIC_SETTINGS]
-        result.configs = [
-            CreatableTopicConfigs(d.name, d.value, False, int(d.source), False)
-            for d in described
-        ]
+        result.configs = [CreatableTopicConfigs(d.name, d.value, False, int(d.source), False) for d in described]
     return result
 
 

@@ -26,7 +26,17 @@ from kafkaproto.messages.describe_configs import (
 )
 
 TOPIC, BROKER = 2, 4
-TYPE_NUMBERS = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
+TYPE_NUMBERS = {
+    "boolean": 1,
+    "string": 2,
+    "int": 3,
+    "short": 4,
+    "long": 5,
+    "double": 6,
+    "list": 7,
+    "class": 8,
+    "password": 9,
+}
 
 
 def _failed(context: RequestContext, request: DescribeConfigsRequest, error_code: int) -> Response:
@@ -77,7 +87,9 @@ def _topic(context: RequestContext, name: str) -> Iterable[Described]:
 def _broker(context: RequestContext, name: str) -> Iterable[Described]:
     config, own_id = context.node.config.cluster, context.node.broker_id
     if name == "":
-        return [d for d in (config.describe_broker(-1, key) for key in config.dynamic_all) if d.source != Source.DEFAULT]
+        return [
+            d for d in (config.describe_broker(-1, key) for key in config.dynamic_all) if d.source != Source.DEFAULT
+        ]
     if not name.isdigit():
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != own_id:

@@ -52,11 +52,11 @@ Key = tuple[Any, int]
 def _failed(context: RequestContext, request: FetchRequest, error_code: int) -> Response:
     by_id = context.api_version >= FIRST_VERSION_BY_ID
     results = [
-        ((t.topic_id if by_id else t.topic, p.partition), failed(error_code)) for t in request.topics for p in t.partitions
+        ((t.topic_id if by_id else t.topic, p.partition), failed(error_code))
+        for t in request.topics
+        for p in t.partitions
     ]
-    return Response(
-        FetchResponse(responses=_grouped(context, results, False)), Charge.FETCH, emptied=FetchResponse
-    )
+    return Response(FetchResponse(responses=_grouped(context, results, False)), Charge.FETCH, emptied=FetchResponse)
 
 
 @register(ApiKey.FETCH, 0, 17, _failed)

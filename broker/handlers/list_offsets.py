@@ -45,9 +45,7 @@ NOTHING = Found(-1)
 
 
 def _failed(context: RequestContext, request: ListOffsetsRequest, error_code: int) -> Response:
-    topics = [
-        ListOffsetsTopicResponse(t.name, [_error(p, error_code) for p in t.partitions]) for t in request.topics
-    ]
+    topics = [ListOffsetsTopicResponse(t.name, [_error(p, error_code) for p in t.partitions]) for t in request.topics]
     return Response(ListOffsetsResponse(topics=topics))
 
 
@@ -123,7 +121,9 @@ def _look_up(context: RequestContext, request: ListOffsetsRequest, partition: Pa
         return Found(log.log_start_offset, -1, epoch)
     if timestamp == LATEST_TIERED:
         return NOTHING
-    record = log.offset_of_max_timestamp(bound) if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp, bound)
+    record = (
+        log.offset_of_max_timestamp(bound) if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp, bound)
+    )
     if record is not None:
         return Found(record.offset, record.timestamp, record.leader_epoch)
     if unknown:

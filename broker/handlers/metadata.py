@@ -88,7 +88,7 @@ def _by_name(context: RequestContext, request: MetadataRequest, image: Image, na
     topic = image.topics.get(name)
     if topic is not None:
         return _topic(context, request, image, topic)
-    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    error: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not topic_name_is_legal(name):
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif request.allow_auto_topic_creation and context.node.config["auto.create.topics.enable"]:
@@ -140,7 +140,4 @@ def _partition(version: int, image: Image, reachable: set[int], state: Partition
         replicas = [r for r in replicas if r in reachable]
         isr = [r for r in isr if r in reachable]
         error = error or ErrorCode.REPLICA_NOT_AVAILABLE
-    return MetadataResponsePartition(
-        int(error), state.index, leader, state.leader_epoch, replicas, isr, offline
-    )
-
+    return MetadataResponsePartition(int(error), state.index, leader, state.leader_epoch, replicas, isr, offline)

@@ -39,7 +39,8 @@ def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -
     if request.acks == 0:
         return NoAnswer(close=True)
     topics = [
-        TopicProduceResponse(t.name, [_error(p.index, error_code) for p in t.partition_data]) for t in request.topic_data
+        TopicProduceResponse(t.name, [_error(p.index, error_code) for p in t.partition_data])
+        for t in request.topic_data
     ]
     return Response(ProduceResponse(topics), Charge.PRODUCE)
 

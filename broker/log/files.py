@@ -97,7 +97,7 @@ class FileRange:
 
 
 def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | None:
-    """A memory file with `reserve_bytes` of the budget, in whole pages; None without memory, descriptors, or memfd (macOS)."""
+    """A memory file with `reserve_bytes` of the budget; None without memory, descriptors, or memfd (macOS)."""
     reserve_bytes = _whole_pages(reserve_bytes)
     if not hasattr(os, "memfd_create") or not budget.reserve(reserve_bytes):
         return None

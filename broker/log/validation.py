@@ -42,6 +42,7 @@ _BASE_AND_LENGTH = Struct(">qi")
 _SMALLEST_BODY_BYTES = 14  # a batch_length below this cannot be a batch of any magic
 _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
+_SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers: a byte each
 _MAGIC_AT = 16
 _CRC_AT = 17
 _ATTRIBUTES_AT = 21
@@ -183,6 +184,8 @@ def _check_claims(header: BatchHeader) -> None:
             ErrorCode.INVALID_RECORD,
             f"The batch tells {header.record_count} records, its offsets {header.last_offset_delta + 1}.",
         )
+    if not header.compression and header.record_count * _SMALLEST_RECORD_BYTES > header.size - HEADER_BYTES:
+        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{header.record_count} records do not fit in this batch.")
     if header.is_control:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, "Clients may not write control batches.")
     if header.producer_id >= 0 and header.base_sequence < 0:

@@ -20,7 +20,9 @@ def by_turns_of_racks(racks: Mapping[int, str | None]) -> list[int]:
     return order
 
 
-def assign(partitions: int, replication_factor: int, racks: Mapping[int, str | None], first: int = 0) -> list[tuple[int, ...]]:
+def assign(
+    partitions: int, replication_factor: int, racks: Mapping[int, str | None], first: int = 0
+) -> list[tuple[int, ...]]:
     """Replicas of each partition, the preferred leader first. `first`: number of the first partition (for added partitions).
 
     Each round over the brokers shifts the followers by one, so that the partitions of a dead leader spread over the others.
@@ -31,6 +33,8 @@ def assign(partitions: int, replication_factor: int, racks: Mapping[int, str | N
     for number in range(first, first + partitions):
         start = number % count
         shift = (number // count) % max(1, count - 1)
-        followers = [order[(start + 1 + (shift + i) % (count - 1)) % count] for i in range(count - 1)] if count > 1 else []
+        followers = (
+            [order[(start + 1 + (shift + i) % (count - 1)) % count] for i in range(count - 1)] if count > 1 else []
+        )
         result.append((order[start], *followers[: replication_factor - 1]))
     return result

@@ -116,7 +116,12 @@ class Connection:
             self.refuse(str(error))
         finally:
             self._working = False
+        self._after_work()
+
+    def _after_work(self) -> None:
+        frames = self._frames
         if self.closed:
+            frames.release()
             return
         frames.keep_rest()
         self._choose_reading()

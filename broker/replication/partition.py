@@ -35,7 +35,14 @@ class Puller(Protocol):
 class Follower:
     """What the leader knows of one follower, as of its last fetch. Offsets are -1 before the first one."""
 
-    __slots__ = ("caught_up_ms", "fetch_ms", "high_watermark", "leader_end_at_fetch", "log_end_offset", "log_start_offset")
+    __slots__ = (
+        "caught_up_ms",
+        "fetch_ms",
+        "high_watermark",
+        "leader_end_at_fetch",
+        "log_end_offset",
+        "log_start_offset",
+    )
 
     def __init__(self, caught_up_ms: int) -> None:
         self.log_end_offset = UNKNOWN_OFFSET

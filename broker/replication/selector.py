@@ -81,7 +81,10 @@ class RackAwareReplicaSelector:
         return max(near, key=lambda r: (r.log_end_offset, -r.caught_up_age_ms, r.broker_id))
 
 
-_BUILT_IN = {"LeaderSelector": LeaderSelector, "RackAwareReplicaSelector": RackAwareReplicaSelector}
+_BUILT_IN: dict[str, type[LeaderSelector] | type[RackAwareReplicaSelector]] = {
+    "LeaderSelector": LeaderSelector,
+    "RackAwareReplicaSelector": RackAwareReplicaSelector,
+}
 
 
 def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSelector | None:
@@ -93,7 +96,7 @@ def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSe
         return None
     short = name.removeprefix(_PACKAGE)
     if short in _BUILT_IN:
-        return _BUILT_IN[short]()  # type: ignore[no-any-return]
+        return _BUILT_IN[short]()
     module, colon, attribute = name.partition(":")
     try:
         if not colon:
@@ -122,7 +125,7 @@ class GuardedSelector:
     ) -> ReplicaView:
         try:
             chosen = self._selector.select(topic_partition, client_metadata, partition_view)
-        except Exception:  # noqa: BLE001 - a user's class may raise anything
+        except Exception:
             if not self._complained:
                 self._complained = True
                 logger.exception("the replica selector failed; its clients read from the leader (said once)")

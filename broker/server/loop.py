@@ -91,7 +91,9 @@ class BrokerLoop:
         """
         clock = self.cluster.clock
         if not isinstance(clock, JumpClock | ManualClock):
-            raise TypeError("this cluster runs on the system clock; make it with clock='jump' or clock='manual' to advance it")
+            raise TypeError(
+                "this cluster runs on the system clock; make it with clock='jump' or clock='manual' to advance it"
+            )
         await self.settle()
         target = clock.now_ms() + delta_ms
         while True:

@@ -142,15 +142,23 @@ async def _run(options: argparse.Namespace) -> None:
     try:
         server.loop.call(lambda: _make_topics(cluster, options.topic))
         if options.profile == "test":
-            logger.info("profile test: small internal topics, no initial rebalance delay; --profile kafka has Kafka's defaults")
+            logger.info(
+                "profile test: small internal topics, no initial rebalance delay; --profile kafka has Kafka's defaults"
+            )
         for name in cluster.config.without_effect():
             logger.warning("%s is accepted and has no effect yet", name)
         sys.stdout.write("".join(f"{address}\n" for address in server.bootstrap))
         sys.stdout.flush()
-        gc.freeze()
+        loop.call_soon(_get_ready, cluster)
         await stop.wait()
     finally:
         await server.stop()
+
+
+def _get_ready(cluster: Cluster) -> None:
+    """What a first request would have to wait for."""
+    cluster.apis  # noqa: B018 - loads the handlers
+    gc.freeze()
 
 
 def _make_topics(cluster: Cluster, topics: Sequence[tuple[str, int, int]]) -> None:

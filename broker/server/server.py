@@ -23,7 +23,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Server:
     """`await start()` binds all; `bootstrap` then names where brokers are reached; `await stop()` closes everything."""
 
-    def __init__(self, cluster: Cluster, host: str = "127.0.0.1", port: int = 0, *, sendfile: bool | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, host: str = "127.0.0.1", port: int = 0, *, sendfile: bool | None = None
+    ) -> None:
         self.cluster = cluster
         self.loop = BrokerLoop(cluster, sendfile=sendfile)
         self._listeners: dict[int, list[Listener]] = {}

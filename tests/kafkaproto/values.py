@@ -25,7 +25,7 @@ LONG_TEXT = "l" * 32767
 BLOBS = (b"", b"\x00", b"\xff" * 126, bytes(range(256)), b"b" * 127, b"c" * 16400)
 FLOATS = (0.0, -0.5, 1e300, 123456.75, -1.0, 5e-324)
 SHAPES = ("default", "small", "lowest", "highest", "null", "empty", *["random"] * 14)
-"""What a run of objects is made of; 20 for every version of a message."""
+"""What a run of objects is made of; 20 for every version of a message. ("tiny" is for tests that go byte by byte.)"""
 
 
 class Values:
@@ -65,7 +65,7 @@ class Values:
             case StringType():
                 return self.text()
             case BytesType():
-                return b"" if self.shape in ("empty", "lowest") else self.random.choice(BLOBS)
+                return self.blob()
             case ArrayType():
                 return [self.value(wire_type.item) for _ in range(self.count(wire_type))]
             case Message():
@@ -77,14 +77,21 @@ class Values:
     def text(self) -> str:
         if self.shape in ("empty", "lowest"):
             return ""
+        if self.shape == "tiny":
+            return "ab"
         if self.shape == "highest":
             return LONG_TEXT if self.random.random() < 0.05 else TEXTS[-2]
         return self.random.choice(TEXTS)
 
+    def blob(self) -> bytes:
+        if self.shape in ("empty", "lowest"):
+            return b""
+        return b"\xff\x00" if self.shape == "tiny" else self.random.choice(BLOBS)
+
     def count(self, array: ArrayType) -> int:
         if self.shape in ("empty", "lowest"):
             return 0
-        if self.shape == "small":
+        if self.shape in ("small", "tiny"):
             return 1
         if isinstance(array.item, FixedWidth):
             return self.random.choice((0, 1, 3, 16, 17, 130))
@@ -118,6 +125,8 @@ class Values:
             self.add_unknown_tags(wire_type, getattr(obj, name))
 
     def tags(self) -> list[tuple[int, bytes]]:
+        if self.shape == "tiny":
+            return [(300, b"x")]
         numbers = sorted(self.random.sample((100, 127, 128, 16383, 16384, 2**31 - 2), self.random.randint(1, 3)))
         return [(number, self.random.choice(BLOBS[:4])) for number in numbers]
 

@@ -147,7 +147,7 @@ def test_kafka_refuses_the_checksum_that_we_refuse(oracle: Oracle) -> None:
 
 def test_several_batches_are_read_one_after_the_other(oracle: Oracle) -> None:
     chance = random.Random(3)
-    parts = [build_batch(some_records(chance, n), base_offset=10 * n, compression=k) for n, k in zip(range(1, 6), KINDS)]
+    parts = [build_batch(some_records(chance, n), base_offset=10 * n, compression=k) for n, k in enumerate(KINDS, 1)]
     whole = b"".join(parts)
     assert [bytes(batch.view) for batch in batches(whole)] == parts
     for theirs, part in zip(oracle.records(whole), parts, strict=True):

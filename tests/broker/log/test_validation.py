@@ -130,6 +130,12 @@ def test_P9_counts_that_do_not_fit_are_87(delta: int, count: int) -> None:
     assert error.error_code == 87 and error.log_start_known
 
 
+def test_P9_more_records_than_bytes_can_hold_are_87() -> None:
+    assert code(batch(1, last_offset_delta=2_000_000_000 - 1, record_count=2_000_000_000)) == 87
+    smallest = build_batch([NewRecord(None)] * 50)
+    assert judged(smallest).batch == smallest
+
+
 def test_P9_control_batches_of_clients_are_87() -> None:
     assert code(batch(attributes=0x20)) == 87
 

@@ -1,0 +1,288 @@
+"""How a group gets from one generation to the next: who is waited for, for how long, and who drops out.
+
+The join phase collects the members' JoinGroup requests, the sync phase hands out what the leader assigned. Sets the
+timers of a group and answers its parked requests; whether a request is allowed at all is decided in `coordinator`. The
+second half of Kafka's `GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJoin`, `DelayedSync` and
+`DelayedHeartbeat`.
+"""
+
+from __future__ import annotations
+
+from broker.group.group import Group, GroupState, Member
+from broker.group.outbox import Outbox
+from broker.group.results import (
+    UNKNOWN_MEMBER_ID,
+    JoinReply,
+    JoinRequest,
+    JoinResult,
+    SyncReply,
+    SyncResult,
+)
+from broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
+from broker.timers import Timer, Timers
+from kafkaproto.error_codes import ErrorCode
+
+
+def _cancel(timer: Timer | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+class Rebalance:
+    """The moves of all groups. `settings` may be replaced while it runs."""
+
+    def __init__(self, settings: GroupSettings, timers: Timers, outbox: Outbox) -> None:
+        self.settings = settings
+        self._timers = timers
+        self._outbox = outbox
+
+    # Members come and change
+
+    def add_member(self, group: Group, member_id: str, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
+        """A new member joins: everybody must join again."""
+        if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
+            group.new_member_added = True
+        _cancel(group.pending.pop(member_id, None))
+        member = Member(
+            member_id,
+            request.group_instance_id,
+            request.client_id,
+            request.client_host,
+            request.session_timeout_ms,
+            request.rebalance_timeout_ms,
+            request.protocols,
+            join_reply=reply,
+        )
+        group.add(member, request.protocol_type)
+        # It has no answer yet, so it cannot send heartbeats, and while it waits nobody sees that its connection is
+        # gone: a client that gives up and joins anew must not leave a trail of members behind for ever.
+        self._expect_life(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, now_ms)
+        self.prepare_if_possible(group, now_ms)
+
+    def update_member(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
+        """A known member joins again: everybody must, unless that is under way already."""
+        self.take_request(member, request, reply)
+        self.prepare_if_possible(group, now_ms)
+
+    def take_request(self, member: Member, request: JoinRequest, reply: JoinReply) -> None:
+        """The member's parked join is `request` from now on."""
+        self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
+        member.protocols = request.protocols
+        member.session_timeout_ms = request.session_timeout_ms
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.join_reply = reply
+
+    def replace_static_member(self, group: Group, member: Member, new_id: str, now_ms: int) -> None:
+        """The process behind a static member was started anew: what the old one still waits for is fenced off."""
+        self.answer_join(member, JoinResult(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
+        self.answer_sync(member, SyncResult(ErrorCode.FENCED_INSTANCE_ID))
+        group.rename(member, new_id)
+        self.heard_from(group, member, now_ms)
+
+    # Members go
+
+    def remove_member(self, group: Group, member: Member, now_ms: int) -> None:
+        """A member left or was given up: the others must join again. Its parked request hears that it is unknown."""
+        self.drop(group, member)
+        if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            self.prepare_if_possible(group, now_ms)
+        elif group.is_in(GroupState.PREPARING_REBALANCE):
+            self.complete_join_if_all_are_here(group, now_ms)
+
+    def drop(self, group: Group, member: Member) -> None:
+        """Take a member out, whatever that means for the group."""
+        self.answer_join(member, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID))
+        self.answer_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
+        _cancel(member.session_timer)
+        member.session_timer = None
+        group.remove(member.member_id)
+        self._stop_sync_timer_if_settled(group)
+
+    def await_pending_member(self, group: Group, member_id: str, session_timeout_ms: int, now_ms: int) -> None:
+        """An id was given out; its member must come back with it within its session timeout."""
+        group.pending[member_id] = self._timers.at(
+            now_ms + session_timeout_ms, lambda at_ms: self._pending_member_timed_out(group, member_id, at_ms)
+        )
+
+    def remove_pending_member(self, group: Group, member_id: str, now_ms: int) -> None:
+        _cancel(group.pending.pop(member_id, None))
+        if group.is_in(GroupState.PREPARING_REBALANCE):
+            self.complete_join_if_all_are_here(group, now_ms)
+
+    def heard_from(self, group: Group, member: Member, now_ms: int) -> None:
+        """Any sign of life: the session timeout starts again."""
+        self._expect_life(group, member, member.session_timeout_ms, now_ms)
+
+    # The join phase
+
+    def prepare_if_possible(self, group: Group, now_ms: int) -> None:
+        if group.can_rebalance:
+            self.prepare(group, now_ms)
+
+    def prepare(self, group: Group, now_ms: int) -> None:
+        """Begin a rebalance: from now on the members are to join again."""
+        if group.is_in(GroupState.COMPLETING_REBALANCE):
+            for member in group.members.values():
+                member.assignment = b""
+                self._answer_sync_and_expect_life(group, member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS), now_ms)
+        group.owing_sync.clear()
+        self._stop_sync_timer_if_settled(group)
+        is_first = group.is_in(GroupState.EMPTY)
+        group.move_to(GroupState.PREPARING_REBALANCE, now_ms)
+        if is_first:
+            group.initial_join = True
+            group.new_member_added = False
+            delay_ms = self.settings.group_initial_rebalance_delay_ms
+            self._wait_initially(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0), now_ms)
+        else:
+            self._wait_for_joins(group, now_ms)
+            self.complete_join_if_all_are_here(group, now_ms)
+
+    def complete_join_if_all_are_here(self, group: Group, now_ms: int) -> None:
+        """The first rebalance of an empty group takes its time even then: more members are likely to come."""
+        if not group.initial_join and group.all_joined:
+            self._complete_join(group, now_ms)
+
+    def _wait_initially(self, group: Group, delay_ms: int, remaining_ms: int, now_ms: int) -> None:
+        if delay_ms <= 0:
+            self._initial_wait_over(group, delay_ms, remaining_ms, now_ms)
+            return
+
+        def over(at_ms: int) -> None:
+            self._initial_wait_over(group, delay_ms, remaining_ms, at_ms)
+            self._outbox.flush()
+
+        group.join_timer = self._timers.at(now_ms + delay_ms, over)
+
+    def _initial_wait_over(self, group: Group, delay_ms: int, remaining_ms: int, now_ms: int) -> None:
+        if group.new_member_added and remaining_ms > 0:
+            group.new_member_added = False
+            again_ms = min(self.settings.group_initial_rebalance_delay_ms, remaining_ms)
+            self._wait_initially(group, again_ms, max(remaining_ms - delay_ms, 0), now_ms)
+        else:
+            group.initial_join = False
+            self._complete_join(group, now_ms)
+
+    def _wait_for_joins(self, group: Group, now_ms: int, at_least_ms: int = 0) -> None:
+        def over(at_ms: int) -> None:
+            self._complete_join(group, at_ms)
+            self._outbox.flush()
+
+        _cancel(group.join_timer)
+        group.join_timer = self._timers.at(now_ms + max(group.rebalance_timeout_ms, at_least_ms), over)
+
+    def _complete_join(self, group: Group, now_ms: int) -> None:
+        _cancel(group.join_timer)
+        group.join_timer = None
+        for member in list(group.members.values()):
+            # Static members that did not come keep their place until their session times out.
+            if member.join_reply is None and member.group_instance_id is None:
+                self.drop(group, member)
+        if group.members and not group.elect_joined_leader():
+            # Only static members are left and none came: wait until one does, or their sessions are over. At least a
+            # millisecond, for a client may have named no time at all.
+            self._wait_for_joins(group, now_ms, at_least_ms=1)
+            return
+        group.start_generation(now_ms)
+        if group.is_in(GroupState.COMPLETING_REBALANCE):
+            self._tell_the_members(group, now_ms)
+
+    def _tell_the_members(self, group: Group, now_ms: int) -> None:
+        for member in group.members.values():
+            self.answer_join(member, self.current_generation(group, member.member_id))
+            self.heard_from(group, member, now_ms)
+            member.is_new = False
+            group.owing_sync[member.member_id] = None
+        group.sync_timer = self._timers.at(
+            now_ms + max(group.rebalance_timeout_ms, 0), lambda at_ms: self._sync_timed_out(group, at_ms)
+        )
+
+    def current_generation(self, group: Group, member_id: str) -> JoinResult:
+        """What a member is told of the generation; the leader also hears of all members."""
+        return JoinResult(
+            member_id,
+            generation_id=group.generation_id,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader_id=group.leader_id or "",
+            members=group.joined_members() if group.is_leader(member_id) else (),
+        )
+
+    # The sync phase
+
+    def park_sync(self, group: Group, member: Member, reply: SyncReply) -> None:
+        """The member waits for the leader's assignment."""
+        self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+        member.sync_reply = reply
+        self.has_synced(group, member)
+
+    def has_synced(self, group: Group, member: Member) -> None:
+        group.owing_sync.pop(member.member_id, None)
+        self._stop_sync_timer_if_settled(group)
+
+    def assign(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
+        """The leader has decided: the generation is stable. Who was given nothing gets empty bytes."""
+        for member in group.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+            result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
+            self._answer_sync_and_expect_life(group, member, result, now_ms)
+        group.move_to(GroupState.STABLE, now_ms)
+
+    def _stop_sync_timer_if_settled(self, group: Group) -> None:
+        if not group.owing_sync:
+            _cancel(group.sync_timer)
+            group.sync_timer = None
+
+    # Answers and timeouts
+
+    def answer_join(self, member: Member, result: JoinResult) -> None:
+        """Answer the member's parked join, if there is one."""
+        reply, member.join_reply = member.join_reply, None
+        if reply is not None:
+            self._outbox.put(reply, result)
+
+    def answer_sync(self, member: Member, result: SyncResult) -> None:
+        reply, member.sync_reply = member.sync_reply, None
+        if reply is not None:
+            self._outbox.put(reply, result)
+
+    def _answer_sync_and_expect_life(self, group: Group, member: Member, result: SyncResult, now_ms: int) -> None:
+        if member.sync_reply is not None:
+            self.answer_sync(member, result)
+            # Its session may have run out while it waited, which does not count; so it starts now.
+            self.heard_from(group, member, now_ms)
+
+    def _expect_life(self, group: Group, member: Member, timeout_ms: int, now_ms: int) -> None:
+        _cancel(member.session_timer)
+        member.session_timer = self._timers.at(
+            now_ms + timeout_ms, lambda at_ms: self._session_timed_out(group, member, at_ms)
+        )
+
+    def _session_timed_out(self, group: Group, member: Member, now_ms: int) -> None:
+        member.session_timer = None
+        if member.is_waiting and not member.is_new:
+            return
+        self.remove_member(group, member, now_ms)
+        self._outbox.flush()
+
+    def _pending_member_timed_out(self, group: Group, member_id: str, now_ms: int) -> None:
+        self.remove_pending_member(group, member_id, now_ms)
+        self._outbox.flush()
+
+    def _sync_timed_out(self, group: Group, now_ms: int) -> None:
+        group.sync_timer = None
+        for member_id in list(group.owing_sync):
+            self.drop(group, group.members[member_id])
+        self.prepare(group, now_ms)
+        self._outbox.flush()
+
+    def end(self, group: Group, now_ms: int) -> None:
+        """The group is no more: nobody is to wait for it. Parked requests hear that the coordinator is elsewhere."""
+        for member in list(group.members.values()):
+            self.answer_join(member, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR))
+            self.answer_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR))
+            _cancel(member.session_timer)
+        for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
+            _cancel(timer)
+        group.pending.clear()
+        group.move_to(GroupState.DEAD, now_ms)

@@ -1,0 +1,71 @@
+"""A cluster in the loop that runs already: for asyncio programs and tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TypeVar, Unpack
+
+from broker.server.server import Server
+from broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
+
+T = TypeVar("T")
+
+
+class AsyncTestCluster(Handle):
+    """Made by `async_cluster()`. Its methods act at once; `advance`, `settled` and `wait_for` are awaited."""
+
+    def _run(self, action: Callable[[], T]) -> T:
+        return self.server.loop.call(action)
+
+    async def advance(self, delta_ms: int) -> None:
+        """Let `delta_ms` pass at once, each timer at its exact time."""
+        await self.server.loop.advance(delta_ms)
+
+    async def settled(self) -> None:
+        """After `broker(i).start()`: its listeners are open again."""
+        await self.server.settled()
+
+    async def wait_for(self, condition: Condition, timeout_s: float = 10.0) -> object:
+        """Wait until `condition(journal)` is true; looked at after every entry. Raises TimeoutError with the last requests."""
+        journal = self.state.journal
+        found: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+        def look() -> None:
+            value = condition(journal)
+            if value and not found.done():
+                found.set_result(value)
+
+        journal.watchers.append(look)
+        try:
+            look()
+            return await asyncio.wait_for(found, timeout_s)
+        except TimeoutError:
+            raise TimeoutError(
+                f"nothing fulfilled the condition within {timeout_s} s; last requests:\n{self.explain()}"
+            ) from None
+        finally:
+            journal.watchers.remove(look)
+
+
+@asynccontextmanager
+async def async_cluster(
+    brokers: int = 1,
+    topics: Topics | None = None,
+    config: Mapping[str, str] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    **options: Unpack[Options],
+) -> AsyncIterator[AsyncTestCluster]:
+    """A running cluster in the running loop; the arguments are those of `broker.testing.cluster`."""
+    state = new_cluster(brokers, config, options)
+    server = Server(state, host, port)
+    await server.start()
+    try:
+        made = AsyncTestCluster(server, topics or {})
+        made.create_topics()
+        yield made
+    finally:
+        await server.stop()

@@ -1,0 +1,314 @@
+"""What a test can do to a cluster. Every method runs in the broker's loop as a turn of its own, whichever thread calls it.
+
+`TestCluster` (a thread) and `AsyncTestCluster` (the running loop) differ in how they get there and in how they wait.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import TypedDict, TypeVar
+
+from broker.clock import JumpClock, ManualClock, SystemClock
+from broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
+from broker.config import check_topic_settings
+from broker.errors import KafkaError
+from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
+from broker.metadata.image import PartitionState
+from broker.quota.entities import parse_entity
+from broker.quota.precedence import Semantics
+from broker.release import DEFAULT_RELEASE
+from broker.replication.fetcher import ReplicaFetcher
+from broker.server.server import Server
+from broker.testing import records
+from broker.testing.records import Given, StoredRecord
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.records.compression import Compression
+
+T = TypeVar("T")
+CLOCKS: dict[str, Callable[[], SystemClock | JumpClock | ManualClock]] = {
+    "jump": JumpClock,
+    "manual": ManualClock,
+    "system": SystemClock,
+}
+Topics = Mapping[str, int | Mapping[str, object]]
+Condition = Callable[[Journal], object]
+
+
+class Default(Enum):
+    """`DEFAULT` as user or client-id of a quota: all that have none of their own."""
+
+    DEFAULT = "default"
+
+
+DEFAULT = Default.DEFAULT
+
+
+class Options(TypedDict, total=False):
+    """How a cluster is made, beside brokers, topics and config. The command line has the same (`kafkaproto broker --help`)."""
+
+    clock: str
+    semantics: Semantics
+    release: str
+    profile: str
+    memory_bytes: int
+    seed: int
+
+
+def new_cluster(brokers: int, config: Mapping[str, str] | None, options: Options) -> Cluster:
+    """The state of a cluster, not yet served. Raises ConfigError, ValueError for what cannot be."""
+    return Cluster(
+        brokers,
+        config,
+        semantics=options.get("semantics", "kip"),
+        release_name=options.get("release", DEFAULT_RELEASE),
+        profile=options.get("profile", "test"),
+        memory_bytes=options.get("memory_bytes", DEFAULT_MEMORY_BYTES),
+        seed=options.get("seed", 0),
+        clock=new_clock(options.get("clock", "jump")),
+    )
+
+
+def new_clock(name: str) -> SystemClock | JumpClock | ManualClock:
+    if name not in CLOCKS:
+        raise ValueError(f"clock={name!r} is not known; allowed: {', '.join(CLOCKS)}; for example clock='jump'")
+    return CLOCKS[name]()
+
+
+class Handle(ABC):
+    """A running cluster. `server` and `state` are for those who know the inside; the methods are for everybody."""
+
+    def __init__(self, server: Server, topics: Topics) -> None:
+        self.server = server
+        self.state: Cluster = server.cluster
+        self.journal = JournalReader(self)
+        self._topics = topics
+
+    @abstractmethod
+    def _run(self, action: Callable[[], T]) -> T:
+        """Run `action` in the broker's loop and return what it returns."""
+
+    # ---- where it is ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> list[str]:
+        """host:port of each broker, by id."""
+        return self.server.bootstrap
+
+    @property
+    def bootstrap(self) -> str:
+        """The same in one string, as most clients take it."""
+        return ",".join(self.server.bootstrap)
+
+    # ---- topics and records --------------------------------------------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str] | None = None,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        """assignment: partition to broker ids, the preferred leader first; then the two numbers do not count.
+
+        Raises KafkaError with the code and the message that CreateTopics answers.
+        """
+        self._run(lambda: self._create(name, partitions, replication_factor, configs, assignment))
+
+    def _create(
+        self,
+        name: str,
+        partitions: int,
+        replication_factor: int,
+        configs: Mapping[str, str] | None,
+        assignment: Mapping[int, Sequence[int]] | None,
+    ) -> None:
+        controller = self.state.controller
+        controller.create_topic(controller.plan_topic(name, partitions, replication_factor, assignment, configs))
+
+    def create_topics(self) -> None:
+        """The topics that the cluster was made with: name to partitions, or to the arguments of `create_topic`."""
+        for name, wanted in self._topics.items():
+            if isinstance(wanted, int):
+                self.create_topic(name, wanted)
+            else:
+                self.create_topic(name, **wanted)  # type: ignore[arg-type]
+
+    def delete_topic(self, name: str) -> None:
+        self._run(lambda: self.state.controller.delete_topic(name))
+
+    def alter_topic(self, name: str, **configs: str) -> None:
+        """Set topic settings; write dots as underscores: `alter_topic("t", max_message_bytes="2000")`."""
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        check_topic_settings(named)
+
+        def alter() -> None:
+            topic = self.state.controller.image.topics.get(name)
+            held = {} if topic is None else topic.configs
+            self.state.controller.set_topic_configs(name, {**held, **named})
+
+        self._run(alter)
+
+    def produce(
+        self,
+        topic: str,
+        values: Sequence[Given],
+        partition: int | None = None,
+        compression: Compression = Compression.NONE,
+    ) -> list[tuple[int, int]]:
+        """Write values, or (key, value) pairs, as acks=1 would; (partition, offset) of each. No client library is needed."""
+        return self._run(lambda: records.produce(self.state, topic, values, partition, compression))
+
+    def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
+        """All that lies in a topic, committed or not, as the leaders hold it."""
+        return self._run(lambda: records.stored(self.state, topic, partition))
+
+    # ---- quotas --------------------------------------------------------------------------------------------------------------
+
+    def set_quota(
+        self,
+        *,
+        client_id: str | Default | None = None,
+        user: str | Default | None = None,
+        **values: float | None,
+    ) -> None:
+        """Set producer_byte_rate, consumer_byte_rate or request_percentage; None removes one.
+
+        client_id, user: whose; `DEFAULT` for all that have none of their own. Raises KafkaError 42 for a bad key or value.
+        """
+        components = [
+            (kind, None if isinstance(name, Default) else name)
+            for kind, name in (("user", user), ("client-id", client_id))
+            if name is not None
+        ]
+        entity = parse_entity(components)
+
+        def set_all() -> None:
+            for key, value in values.items():
+                self.state.quota_store.set(entity, key, value)
+
+        self._run(set_all)
+
+    # ---- brokers and replicas ------------------------------------------------------------------------------------------------
+
+    def partition(self, topic: str, index: int) -> PartitionState:
+        """Leader, epoch, replicas and in-sync replicas as of now."""
+
+        def find() -> PartitionState:
+            state = self.state.controller.image.partition(topic, index)
+            if state is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+            return state
+
+        return self._run(find)
+
+    def elect(self, topic: str, index: int, leader: int) -> None:
+        """Make an in-sync replica the leader."""
+        self._run(lambda: self.state.controller.elect(topic, index, leader))
+
+    def follower(self, topic: str, index: int, broker_id: int) -> FollowerHandle:
+        return FollowerHandle(self, topic, index, broker_id)
+
+    def broker(self, broker_id: int) -> BrokerHandle:
+        if not 0 <= broker_id < len(self.state.nodes):
+            raise ValueError(f"broker({broker_id}): ids are 0 to {len(self.state.nodes) - 1}")
+        return BrokerHandle(self, broker_id)
+
+    def run_in_loop(self, action: Callable[[], T]) -> T:
+        """Anything else, as a turn of its own: `c.run_in_loop(lambda: c.state.timers.next_deadline_ms())`."""
+        return self._run(action)
+
+    def explain(self, count: int = 20) -> str:
+        """The last requests, newest last, one a line: what to print when a test fails."""
+        latest = self._run(lambda: list(self.state.journal.latest(count)))
+        return "\n".join(_line(seen) for seen in reversed(latest))
+
+
+def _line(seen: RequestSeen) -> str:
+    throttled = f", throttled {seen.throttle_time_ms} ms" if seen.throttle_time_ms else ""
+    return (
+        f"{seen.at_ms} broker {seen.broker_id} connection {seen.connection_id} {seen.client_id}: {seen.api} v{seen.api_version} "
+        f"#{seen.correlation_id}, {seen.request_bytes} B in, {seen.response_bytes} B out{throttled}"
+    )
+
+
+class JournalReader:
+    """The cluster's journal, safe to read from any thread (`Journal` has the meaning of each method)."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    def requests(
+        self, api: str | None = None, client_id: str | None = None, broker: int | None = None
+    ) -> list[RequestSeen]:
+        journal = self._handle.state.journal
+        return self._handle.run_in_loop(lambda: journal.requests(api, client_id, broker))
+
+    def throttles(self, api: str | None = None) -> list[ThrottleSeen]:
+        return self._handle.run_in_loop(lambda: self._handle.state.journal.throttles(api))
+
+    def events(self, kind: str | None = None) -> list[EventSeen]:
+        return self._handle.run_in_loop(lambda: self._handle.state.journal.events(kind))
+
+
+class BrokerHandle:
+    """One broker of the cluster."""
+
+    def __init__(self, handle: Handle, broker_id: int) -> None:
+        self._handle = handle
+        self.broker_id = broker_id
+
+    def stop(self) -> None:
+        """Like a process that ends: its connections and listeners close, its leaderships go to others."""
+        self._handle.run_in_loop(lambda: self._handle.state.stop_broker(self.broker_id))
+
+    def start(self) -> None:
+        """It comes back on the same ports with what it had, and catches up."""
+        self._handle.run_in_loop(lambda: self._handle.state.start_broker(self.broker_id))
+
+    def cut_link(self, leader: int, cut: bool = True) -> None:
+        """Let this broker fetch nothing from broker `leader`, or again."""
+
+        def act() -> None:
+            fetcher = self._handle.state.nodes[self.broker_id].replicas.fetchers.get(leader)
+            if fetcher is None:
+                raise ValueError(f"broker {self.broker_id} follows nothing that broker {leader} leads")
+            fetcher.cut_link(cut, self._handle.state.turn.now_ms)
+
+        self._handle.run_in_loop(act)
+
+
+class FollowerHandle:
+    """One follower of a partition."""
+
+    def __init__(self, handle: Handle, topic: str, index: int, broker_id: int) -> None:
+        self._handle = handle
+        self._topic = topic
+        self._index = index
+        self._broker_id = broker_id
+
+    def hold(self, at: int | None = None) -> None:
+        """Take nothing at or above offset `at` (None: nothing more from now on) until `release`."""
+
+        def act() -> None:
+            self._fetcher().hold(self._topic, self._index, at, self._handle.state.turn.now_ms)
+
+        self._handle.run_in_loop(act)
+
+    def release(self) -> None:
+        self._handle.run_in_loop(lambda: self._fetcher().release(self._topic, self._index))
+
+    @property
+    def log_end_offset(self) -> int:
+        replicas = self._handle.state.nodes[self._broker_id].replicas
+        return self._handle.run_in_loop(lambda: replicas.partitions[(self._topic, self._index)].log.log_end_offset)
+
+    def _fetcher(self) -> ReplicaFetcher:
+        state = self._handle.state
+        partition = state.controller.image.partition(self._topic, self._index)
+        fetchers = state.nodes[self._broker_id].replicas.fetchers
+        if partition is None or partition.leader not in fetchers:
+            raise ValueError(f"broker {self._broker_id} does not follow {self._topic}-{self._index}")
+        return fetchers[partition.leader]

@@ -1,0 +1,185 @@
+"""Clients without sockets: frames go straight into a cluster's connections, answers come out decoded with the instant they left at.
+
+With a manual clock a whole cluster runs in virtual time: a throttle of 30 seconds is tested in no time, with exact numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broker.clock import ManualClock
+from broker.cluster import Cluster
+from broker.log.files import FileRange
+from broker.network.connection import Connection
+from broker.network.frames import BufferPool
+from kafkaproto.api import APIS, codec
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
+from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+
+LISTENER = "PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One answer: when it left, to which request, what it says. size_bytes: the frame without its length."""
+
+    at_ms: int
+    correlation_id: int
+    message: Any
+    size_bytes: int
+
+
+class VirtualCluster:
+    """A cluster that stands still until `advance`. `connect` gives clients; addresses are made up, as nobody listens."""
+
+    def __init__(self, brokers: int = 1, config: dict[str, str] | None = None, **options: Any) -> None:
+        self.clock = ManualClock()
+        self.state = Cluster(brokers, config, clock=self.clock, **options)
+        self.pool = BufferPool()
+        self._soon: list[MemoryClient] = []
+        for node in self.state.nodes:
+            self.state.set_listeners(node.broker_id, {LISTENER: (f"broker{node.broker_id}", 9092)})
+        self.run()
+
+    @property
+    def now_ms(self) -> int:
+        return self.clock.now_ms()
+
+    def topic(self, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str) -> None:
+        """Make a topic; dots of settings are written as underscores."""
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        controller = self.state.controller
+        controller.create_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
+        self.run()
+
+    def connect(self, broker_id: int = 0, client_id: str | None = "test", address: str = "127.0.0.1") -> MemoryClient:
+        return MemoryClient(self, broker_id, client_id, address)
+
+    def run(self) -> None:
+        """All that follows from what came in, at this instant."""
+        self.state.turn.run(self.now_ms)
+        while self._soon:
+            client = self._soon.pop(0)
+            client.connection.proceed(self.now_ms)
+            self.state.turn.run(self.now_ms)
+
+    def advance(self, delta_ms: int) -> None:
+        """Let time pass, deadline by deadline."""
+        target = self.now_ms + delta_ms
+        while True:
+            deadline = self.state.timers.next_deadline_ms()
+            if deadline is None or deadline > target:
+                break
+            self.clock.advance(max(0, deadline - self.now_ms))
+            self.state.run_due(self.now_ms)
+            self.run()
+        self.clock.advance(target - self.now_ms)
+        self.state.turn.now_ms = self.now_ms
+
+    def call_soon(self, client: MemoryClient) -> None:
+        self._soon.append(client)
+
+
+class MemoryClient:
+    """One connection. `send` pipelines, `answers` holds what came back, `ask` does both for one request that is answered at once."""
+
+    def __init__(self, cluster: VirtualCluster, broker_id: int, client_id: str | None, address: str) -> None:
+        self._cluster = cluster
+        self.client_id = client_id
+        self.answers: list[Answered] = []
+        self.closed_ms: int | None = None
+        self.reading = True
+        self.received_bytes = 0
+        self._sent: dict[int, tuple[int, int]] = {}
+        self._next_id = 1
+        self._unread = bytearray()
+        node = cluster.state.nodes[broker_id]
+        self.connection = Connection(node, LISTENER, address, self, cluster.pool, cluster.now_ms)
+
+    # ---- what a test does ----------------------------------------------------------------------------------------------------
+
+    def send(self, request: Any, version: int, *, trailing: bytes = b"") -> int:
+        """Send one request; its correlation id. `trailing` bytes go behind the body, inside the frame."""
+        correlation_id = self._next_id
+        self._next_id += 1
+        key = key_of(request)
+        self._sent[correlation_id] = (key, version)
+        self.send_bytes(self.frame(request, version, correlation_id) + trailing, patch_length=bool(trailing))
+        return correlation_id
+
+    def frame(self, request: Any, version: int, correlation_id: int = 0) -> bytes:
+        """The bytes of a request, length first."""
+        out = start_frame()
+        key = key_of(request)
+        encode_request_header(RequestHeader(key, version, correlation_id, self.client_id), out)
+        codec(key, version).encode_request(request, out, None)
+        finish_frame(out)
+        return bytes(out)
+
+    def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
+        """Any bytes, Kafka or not. What arrives while the broker does not read stays in the kernel, as on a socket."""
+        if patch_length:
+            data = (len(data) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big") + data[LENGTH_BYTES:]
+        self._unread += data
+        self._deliver()
+        self._cluster.run()
+
+    def ask(self, request: Any, version: int) -> Any:
+        """Send, and return the answer that came at once. Raises AssertionError when there was none."""
+        before = len(self.answers)
+        self.send(request, version)
+        assert len(self.answers) == before + 1, f"{type(request).__name__} v{version} was not answered at once"
+        return self.answers[-1].message
+
+    def finish(self) -> None:
+        """Send no more (the socket is half closed)."""
+        self.connection.ended(self._cluster.now_ms)
+        self._cluster.run()
+
+    @property
+    def latest(self) -> Any:
+        return self.answers[-1].message
+
+    def _deliver(self) -> None:
+        while self._unread and self.reading and self.closed_ms is None:
+            buffer = self.connection.get_buffer()
+            count = min(len(buffer), len(self._unread))
+            buffer[:count] = self._unread[:count]
+            del self._unread[:count]
+            self.connection.received(count, self._cluster.now_ms)
+
+    # ---- what the connection does (Skin) -------------------------------------------------------------------------------------
+
+    def write(self, buffers: Sequence[object]) -> bool:
+        data = b"".join(b.read() if isinstance(b, FileRange) else bytes(b) for b in buffers)  # type: ignore[call-overload]
+        self.received_bytes += len(data)
+        view = memoryview(data)[LENGTH_BYTES:]
+        correlation_id = int.from_bytes(view[:4], "big", signed=True)
+        key, version = self._sent.get(correlation_id, (18, 0))
+        _, position = decode_response_header(key, version, view, 0, len(view))
+        message, end = codec(key, version).decode_response(view, position, len(view))
+        assert end == len(view), f"{len(view) - end} bytes are left behind the answer"  # X-1
+        self.answers.append(Answered(self._cluster.now_ms, correlation_id, message, len(view)))
+        return True
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+        if self._unread:
+            self._cluster.state.turn.soon(lambda _: self._deliver())
+
+    def close(self) -> None:
+        self.closed_ms = self._cluster.now_ms
+
+    def call_soon(self) -> None:
+        self._cluster.call_soon(self)
+
+
+def key_of(request: Any) -> int:
+    """The api key of a request object, by its class."""
+    name = type(request).__name__.removesuffix("Request")
+    return next(int(key) for key, info in APIS.items() if info.name == name)

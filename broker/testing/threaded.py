@@ -1,0 +1,135 @@
+"""A cluster in a thread with its own loop: for tests, scripts and notebooks that are not asyncio themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeVar, Unpack
+
+from broker.server.server import Server
+from broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
+
+T = TypeVar("T")
+WAIT_SECONDS = 10.0
+
+
+class ClockHandle:
+    """The cluster's clock, from any thread."""
+
+    def __init__(self, owner: TestCluster) -> None:
+        self._owner = owner
+
+    def now_ms(self) -> int:
+        return self._owner.state.clock.now_ms()
+
+    def advance(self, delta_ms: int) -> None:
+        """Let `delta_ms` pass at once: throttles, long polls, sessions and elections fire at their exact times; returns when all is done."""
+        self._owner.wait(self._owner.server.loop.advance(delta_ms))
+
+
+class TestCluster(Handle):
+    """Made by `cluster()`. Methods may be called from any thread but the cluster's own."""
+
+    __test__ = False  # pytest: not a test class
+
+    def __init__(self, server: Server, topics: Topics, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(server, topics)
+        self.clock = ClockHandle(self)
+        self._loop = loop
+
+    def wait(self, coroutine: Coroutine[object, object, T]) -> T:
+        """Run a coroutine of the broker in its loop and wait for it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _run(self, action: Callable[[], T]) -> T:
+        async def act() -> T:
+            result = self.server.loop.call(action)
+            await self.server.settled()
+            return result
+
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result()
+
+    def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
+        """Wait until `condition(journal)` is true and return what it returned; looked at after every entry, so no test sleeps.
+
+        Raises TimeoutError with the last requests in its text.
+        """
+        journal = self.state.journal
+        found = threading.Event()
+        result: list[object] = []
+
+        def look() -> None:
+            value = None if result else condition(journal)
+            if value:
+                result.append(value)
+                journal.watchers.remove(look)
+                found.set()
+
+        def begin() -> None:
+            journal.watchers.append(look)
+            look()
+
+        def end() -> None:
+            if look in journal.watchers:
+                journal.watchers.remove(look)
+
+        self._run(begin)
+        if not found.wait(timeout_s):
+            self._run(end)
+            raise TimeoutError(
+                f"nothing fulfilled the condition within {timeout_s} s; last requests:\n{self.explain()}"
+            )
+        return result[0]
+
+    def reset(self) -> None:
+        """As if just made: topics, groups, quotas, settings, journal and clock offset gone, connections closed, its own topics back."""
+
+        def act() -> None:
+            self.state.reset()
+            reset_clock = getattr(self.state.clock, "reset", None)
+            if reset_clock is not None:
+                reset_clock()
+
+        self._run(act)
+        self.create_topics()
+
+
+@contextmanager
+def cluster(
+    brokers: int = 1,
+    topics: Topics | None = None,
+    config: Mapping[str, str] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    **options: Unpack[Options],
+) -> Iterator[TestCluster]:
+    """A running cluster in a thread.
+
+    topics: name to partitions, or to the arguments of `create_topic`. config: Kafka's broker settings, `1.broker.rack` for one broker.
+    options, see `Options`: clock "jump" (wall time that `clock.advance` moves on), "manual" (stands still) or "system"; semantics, … Raises ConfigError, ValueError.
+    """
+    state = new_cluster(brokers, config, options)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="kafkaproto", daemon=True)
+    thread.start()
+
+    async def start() -> Server:
+        server = Server(state, host, port)
+        await server.start()
+        return server
+
+    try:
+        server = asyncio.run_coroutine_threadsafe(start(), loop).result()
+        try:
+            made = TestCluster(server, topics or {}, loop)
+            made.create_topics()
+            yield made
+        finally:
+            asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,119 @@
+"""A coordinator with a clock that is moved by hand, and members that remember every answer."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from broker.group.coordinator import GroupCoordinator
+from broker.group.results import JoinRequest, JoinResult, LeavingMember, SyncRequest, SyncResult
+from broker.group.settings import GroupSettings
+from broker.timers import Timers
+
+SESSION_MS, REBALANCE_MS, DELAY_MS = 10_000, 60_000, 3_000
+
+
+def subscription(*topics: str) -> bytes:
+    names = b"".join(struct.pack(">h", len(t.encode())) + t.encode() for t in topics)
+    return struct.pack(">hi", 1, len(topics)) + names + struct.pack(">i", -1)
+
+
+class Answers(list[Any]):
+    """The answers of one request: `answer` is the one, once it has come."""
+
+    @property
+    def answer(self) -> Any:
+        assert len(self) == 1, f"{len(self)} answers"
+        return self[0]
+
+
+class Bench:
+    def __init__(self, **settings: int) -> None:
+        self.timers = Timers()
+        self.now_ms = 1_000_000
+        self.coordinator = GroupCoordinator(GroupSettings(**settings), self.timers, Random(7))
+
+    def advance(self, delta_ms: int) -> None:
+        """Go deadline by deadline, each at its exact time."""
+        until_ms = self.now_ms + delta_ms
+        while (at_ms := self.timers.next_deadline_ms()) is not None and at_ms <= until_ms:
+            self.now_ms = at_ms
+            self.timers.run_due(at_ms)
+        self.now_ms = until_ms
+
+    def join(
+        self,
+        member_id: str = "",
+        protocols: tuple[tuple[str, bytes], ...] = (("range", b"m"),),
+        *,
+        instance: str | None = None,
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        kind: str = "consumer",
+        group: str = "g",
+        require_id: bool = False,
+        skip: bool = False,
+        reply: Callable[[JoinResult], None] | None = None,
+    ) -> Answers:
+        answers = Answers()
+        request = JoinRequest(
+            group,
+            member_id,
+            session_ms,
+            rebalance_ms,
+            kind,
+            protocols,
+            "client",
+            "/1.2.3.4",
+            instance,
+            require_id,
+            skip,
+        )
+        self.coordinator.join(request, self.now_ms, reply or answers.append)
+        return answers
+
+    def sync(
+        self,
+        member_id: str,
+        generation: int,
+        assignments: dict[str, bytes] | None = None,
+        *,
+        instance: str | None = None,
+        kind: str | None = None,
+        name: str | None = None,
+        group: str = "g",
+        reply: Callable[[SyncResult], None] | None = None,
+    ) -> Answers:
+        answers = Answers()
+        given = tuple((assignments or {}).items())
+        request = SyncRequest(group, generation, member_id, instance, kind, name, given)
+        self.coordinator.sync(request, self.now_ms, reply or answers.append)
+        return answers
+
+    def heartbeat(self, member_id: str, generation: int, instance: str | None = None, group: str = "g") -> int:
+        return int(self.coordinator.heartbeat(group, generation, member_id, instance, self.now_ms))
+
+    def leave(self, *members: LeavingMember, group: str = "g") -> list[int]:
+        result = self.coordinator.leave(group, members, self.now_ms)
+        assert result.error_code == 0
+        return [int(code) for _, code in result.members]
+
+    @property
+    def state(self) -> str:
+        return self.coordinator.describe("g").state
+
+    def stable(self, count: int, **join: Any) -> list[str]:
+        """A stable group of `count` members; their ids, the leader first. Assignments are the ids."""
+        joins = [self.join(**join) for _ in range(count)]
+        self.advance(DELAY_MS * (count + 1))
+        ids = [j.answer.member_id for j in joins]
+        self.settle(ids, joins[0].answer.generation_id)
+        return ids
+
+    def settle(self, ids: list[str], generation: int) -> None:
+        for member_id in ids[1:]:
+            self.sync(member_id, generation)
+        self.sync(ids[0], generation, {i: i.encode() for i in ids})
+        assert self.state == "Stable"

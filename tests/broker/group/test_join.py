@@ -1,0 +1,287 @@
+"""Joining a classic group: the first rebalance, member ids, protocols, limits. Numbers of Kafka's GroupCoordinatorTest."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.group.results import LeavingMember
+from tests.broker.group.group_bench import DELAY_MS, Bench
+
+INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCING = 23, 24, 25, 26, 27
+MEMBER_ID_REQUIRED, GROUP_MAX_SIZE = 79, 81
+
+
+def test_first_rebalance_waits_its_delay_to_the_millisecond(bench: Bench) -> None:
+    join = bench.join()
+    bench.advance(DELAY_MS - 1)
+    assert join == [] and bench.state == "PreparingRebalance"
+    bench.advance(1)
+    result = join.answer
+    assert (result.error_code, result.generation_id, result.protocol_type, result.protocol_name) == (
+        0,
+        1,
+        "consumer",
+        "range",
+    )
+    assert result.leader_id == result.member_id and [m.member_id for m in result.members] == [result.member_id]
+    assert bench.state == "CompletingRebalance"
+
+
+def test_a_new_member_during_the_delay_delays_further_up_to_the_rebalance_timeout() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=100)
+    first = bench.join(rebalance_ms=250)
+    for _ in range(4):
+        bench.advance(50)
+        bench.join(rebalance_ms=250)
+    # 100, then min(100, 150) more, then min(100, 50) more: the 250 ms are used up.
+    bench.advance(49)
+    assert first == []
+    bench.advance(1)
+    assert len(first.answer.members) == 5
+
+
+def test_without_a_delay_the_first_member_is_answered_at_once() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=0)
+    first = bench.join()
+    assert first.answer.generation_id == 1
+    second = bench.join()
+    # Nobody has synced yet; the second member starts a new rebalance, which waits for the first.
+    assert second == [] and bench.state == "PreparingRebalance"
+    bench.join(first.answer.member_id)
+    assert second.answer.generation_id == 2
+
+
+def test_only_the_leader_hears_of_the_members_and_their_metadata(bench: Bench) -> None:
+    one = bench.join(protocols=(("range", b"1"), ("rr", b"1r")))
+    two = bench.join(protocols=(("rr", b"2r"),), instance="i")
+    bench.advance(DELAY_MS * 2)
+    assert one.answer.leader_id == two.answer.leader_id == one.answer.member_id
+    assert one.answer.protocol_name == "rr"
+    assert [tuple(m) for m in one.answer.members] == [
+        (one.answer.member_id, None, b"1r"),
+        (two.answer.member_id, "i", b"2r"),
+    ]
+    assert two.answer.members == ()
+
+
+def test_member_ids_come_from_the_seed_and_name_the_client_or_the_instance() -> None:
+    ids = []
+    for _ in range(2):
+        bench = Bench(group_initial_rebalance_delay_ms=0)
+        ids.append([bench.join().answer.member_id, bench.join(instance="inst", group="h").answer.member_id])
+    assert ids[0] == ids[1]
+    assert ids[0][0].startswith("client-") and ids[0][1].startswith("inst-")
+    assert len(ids[0][0]) == len("client-") + 36
+
+
+def test_KIP394_a_dynamic_member_is_sent_back_for_its_id(bench: Bench) -> None:
+    first = bench.join(require_id=True).answer
+    assert (first.error_code, first.generation_id) == (MEMBER_ID_REQUIRED, -1) and first.member_id
+    assert bench.state == "Empty"
+    join = bench.join(first.member_id, require_id=True)
+    bench.advance(DELAY_MS)
+    assert join.answer.error_code == 0 and join.answer.member_id == first.member_id
+
+
+def test_KIP394_an_id_that_was_given_out_expires_with_its_session_timeout(bench: Bench) -> None:
+    given = bench.join(require_id=True, session_ms=6000).answer.member_id
+    bench.advance(5999)
+    in_time = bench.join(require_id=True, session_ms=6000).answer.member_id
+    bench.advance(1)
+    assert bench.join(given).answer.error_code == UNKNOWN_MEMBER
+    bench.advance(5998)
+    assert bench.join(in_time) == []
+
+
+def test_KIP394_a_rebalance_waits_for_an_id_that_was_given_out(bench: Bench) -> None:
+    (leader,) = bench.stable(1)
+    pending = bench.join(require_id=True).answer.member_id
+    rejoin = bench.join(leader)
+    assert rejoin == []
+    bench.join(pending)
+    assert rejoin.answer.generation_id == 2 and len(rejoin.answer.members) == 2
+
+
+@pytest.mark.parametrize("how", ["timeout", "leave"])
+def test_KIP394_a_rebalance_goes_on_when_the_id_is_given_up(bench: Bench, how: str) -> None:
+    (leader,) = bench.stable(1)
+    pending = bench.join(require_id=True, session_ms=7000).answer.member_id
+    rejoin = bench.join(leader)
+    if how == "leave":
+        assert bench.leave(LeavingMember(pending)) == [0]
+    else:
+        bench.advance(6999)
+        assert rejoin == []
+        bench.advance(1)
+    assert len(rejoin.answer.members) == 1
+
+
+def test_KIP394_an_instance_id_with_a_given_out_id_cannot_be(bench: Bench) -> None:
+    pending = bench.join(require_id=True).answer.member_id
+    assert bench.join(pending, instance="i").answer.error_code == -1
+
+
+def test_refused_before_anything_is_created(bench: Bench) -> None:
+    assert bench.join(group="").answer.error_code == INVALID_GROUP
+    assert bench.join(session_ms=5999).answer.error_code == INVALID_SESSION
+    assert bench.join(session_ms=1_800_001).answer.error_code == INVALID_SESSION
+    assert bench.join("who").answer.error_code == UNKNOWN_MEMBER
+    assert bench.coordinator.list_groups() == []
+
+
+def test_a_group_needs_a_protocol_type_and_a_protocol(bench: Bench) -> None:
+    assert bench.join(kind="").answer.error_code == INCONSISTENT
+    assert bench.join(protocols=()).answer.error_code == INCONSISTENT
+
+
+def test_members_must_share_protocol_type_and_one_protocol(bench: Bench) -> None:
+    (member,) = bench.stable(1)
+    assert bench.join(kind="connect").answer.error_code == INCONSISTENT
+    assert bench.join(protocols=(("rr", b""),)).answer.error_code == INCONSISTENT
+    assert bench.join(member, kind="connect").answer.error_code == INCONSISTENT
+    assert bench.state == "Stable"
+
+
+def test_the_protocol_is_voted_for() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=1)
+
+    def protocols(*names: str) -> tuple[tuple[str, bytes], ...]:
+        return tuple((name, b"") for name in names)
+
+    # Common to all are b and c; two of three prefer c.
+    joins = [bench.join(protocols=protocols(*names)) for names in ("abc", "cb", "xcb")]
+    bench.advance(10)
+    assert {j.answer.protocol_name for j in joins} == {"c"}
+
+
+def test_of_equal_votes_the_first_members_counts() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=1)
+    joins = [bench.join(protocols=tuple((name, b"") for name in names)) for names in ("ab", "ba")]
+    bench.advance(10)
+    assert {j.answer.protocol_name for j in joins} == {"a"}
+
+
+def test_group_max_size_while_members_are_collected() -> None:
+    bench = Bench(group_max_size=2)
+    joins = [bench.join() for _ in range(3)]
+    assert joins[2].answer.error_code == GROUP_MAX_SIZE and joins[2].answer.member_id == ""
+    bench.advance(DELAY_MS * 3)
+    assert [j.answer.error_code for j in joins[:2]] == [0, 0]
+
+
+def test_group_max_size_of_a_stable_group_keeps_its_members() -> None:
+    bench = Bench(group_max_size=2)
+    leader, _ = bench.stable(2)
+    assert bench.join().answer.error_code == GROUP_MAX_SIZE
+    assert bench.state == "Stable"
+    assert bench.join(leader) == []
+
+
+def test_group_max_size_counts_who_joined_again_first() -> None:
+    bench = Bench(group_max_size=2)
+    leader, other = bench.stable(2)
+    bench.coordinator.settings = type(bench.coordinator.settings)(group_max_size=1)
+    rejoin = bench.join(leader)
+    assert bench.join(other).answer.error_code == GROUP_MAX_SIZE
+    assert len(rejoin.answer.members) == 1
+    assert bench.heartbeat(other, 2) == UNKNOWN_MEMBER
+
+
+def test_a_leader_that_joins_a_stable_group_forces_a_rebalance(bench: Bench) -> None:
+    leader, follower = bench.stable(2)
+    join = bench.join(leader)
+    assert join == [] and bench.heartbeat(follower, 1) == REBALANCING
+    bench.join(follower)
+    assert join.answer.generation_id == 2
+
+
+def test_a_follower_that_joins_unchanged_gets_the_generation_and_nobody_else_notices(bench: Bench) -> None:
+    leader, follower = bench.stable(2)
+    result = bench.join(follower).answer
+    assert (result.error_code, result.generation_id, result.leader_id, result.members) == (0, 1, leader, ())
+    assert bench.state == "Stable" and bench.heartbeat(leader, 1) == 0
+
+
+def test_a_follower_with_other_metadata_forces_a_rebalance(bench: Bench) -> None:
+    _, follower = bench.stable(2)
+    assert bench.join(follower, (("range", b"new"),)) == []
+    assert bench.state == "PreparingRebalance"
+
+
+def test_while_the_leader_assigns_an_unchanged_join_is_a_repetition(bench: Bench) -> None:
+    one, two = bench.join(), bench.join()
+    bench.advance(DELAY_MS * 2)
+    leader, follower = one.answer.member_id, two.answer.member_id
+    again = bench.join(leader).answer
+    assert again == one.answer and len(again.members) == 2
+    assert bench.join(follower).answer == two.answer
+    assert bench.join(follower, (("range", b"new"),)) == []
+    assert bench.state == "PreparingRebalance"
+
+
+def test_dynamic_members_that_do_not_come_back_are_dropped_at_the_rebalance_timeout(bench: Bench) -> None:
+    leader, follower = bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
+    join = bench.join(leader, session_ms=600_000, rebalance_ms=20_000)
+    bench.advance(19_999)
+    assert join == []
+    bench.advance(1)
+    assert [m.member_id for m in join.answer.members] == [leader]
+    assert bench.heartbeat(follower, 2) == UNKNOWN_MEMBER
+
+
+def test_if_the_leader_does_not_come_back_another_leads(bench: Bench) -> None:
+    leader, follower = bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
+    join = bench.join(follower, (("range", b"new"),), session_ms=600_000, rebalance_ms=20_000)
+    bench.advance(20_000)
+    assert join.answer.leader_id == follower and leader not in {m.member_id for m in join.answer.members}
+
+
+def test_the_longest_rebalance_timeout_of_the_members_counts(bench: Bench) -> None:
+    one = bench.join(session_ms=600_000, rebalance_ms=20_000)
+    bench.join(session_ms=600_000, rebalance_ms=30_000)
+    bench.advance(DELAY_MS * 2)
+    # Neither syncs; both are dropped when the longer timeout is over.
+    bench.advance(29_999)
+    assert bench.state == "CompletingRebalance"
+    bench.advance(1)
+    assert bench.state == "Empty" and bench.heartbeat(one.answer.member_id, 1) == UNKNOWN_MEMBER
+
+
+def test_a_new_member_that_is_never_answered_is_given_up_after_five_minutes(bench: Bench) -> None:
+    (leader,) = bench.stable(1, session_ms=1_800_000, rebalance_ms=600_000)
+    lost = bench.join(session_ms=1_800_000, rebalance_ms=600_000)
+    bench.advance(299_999)
+    assert lost == []
+    bench.advance(1)
+    assert (lost.answer.error_code, lost.answer.member_id) == (UNKNOWN_MEMBER, "")
+    assert len(bench.join(leader, session_ms=1_800_000).answer.members) == 1
+
+
+def test_a_second_join_of_a_parked_member_frees_the_first(bench: Bench) -> None:
+    leader, follower = bench.stable(2)
+    first = bench.join(leader)
+    second = bench.join(leader)
+    assert first.answer.error_code == REBALANCING
+    bench.join(follower)
+    assert second.answer.error_code == 0 and len(first) == 1
+
+
+def test_an_answer_may_come_back_with_a_request_at_once(bench: Bench) -> None:
+    """A member that syncs from within its join answer: the other's answer is not lost, and nobody is answered twice."""
+    synced: list[object] = []
+    one = bench.join(reply=lambda r: bench.sync(r.member_id, r.generation_id, {r.member_id: b"x"}, reply=synced.append))
+    two = bench.join()
+    bench.advance(DELAY_MS * 2)
+    assert one == [] and len(synced) == 1 and two.answer.error_code == 0
+    assert bench.state == "Stable"
+
+
+def test_a_group_whose_members_all_left_starts_with_the_delay_and_keeps_counting(bench: Bench) -> None:
+    ids = bench.stable(2)
+    assert bench.leave(*(LeavingMember(i) for i in ids)) == [0, 0]
+    assert bench.state == "Empty" and bench.heartbeat(ids[0], 1) == UNKNOWN_MEMBER
+    join = bench.join(kind="connect")
+    bench.advance(DELAY_MS - 1)
+    assert join == []
+    bench.advance(1)
+    assert join.answer.generation_id == 3 and join.answer.protocol_type == "connect"

@@ -1,0 +1,221 @@
+"""Syncing, heartbeats, sessions, leaving."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.group.results import LeavingMember
+from tests.broker.group.group_bench import DELAY_MS, SESSION_MS, Bench
+
+NOT_COORDINATOR, ILLEGAL_GENERATION, INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, REBALANCING = 16, 22, 23, 24, 25, 27
+
+
+def completing(bench: Bench, count: int = 2, **join: object) -> list[str]:
+    joins = [bench.join(**join) for _ in range(count)]  # type: ignore[arg-type]
+    bench.advance(DELAY_MS * (count + 1))
+    assert bench.state == "CompletingRebalance"
+    return [j.answer.member_id for j in joins]
+
+
+def test_a_follower_waits_for_the_leader_and_who_is_given_nothing_gets_empty_bytes(bench: Bench) -> None:
+    one, two, three = completing(bench, 3, session_ms=60_000)
+    second = bench.sync(two, 1)
+    assert second == []
+    first = bench.sync(one, 1, {one: b"1", two: b"2", "stranger": b"3"})
+    assert (first.answer.assignment, second.answer.assignment) == (b"1", b"2")
+    assert (first.answer.protocol_type, first.answer.protocol_name) == ("consumer", "range")
+    assert bench.state == "Stable"
+    assert bench.sync(three, 1).answer.assignment == b""
+
+
+def test_sync_of_a_stable_group_gives_the_assignment_again(bench: Bench) -> None:
+    leader, follower = bench.stable(2)
+    assert bench.sync(follower, 1).answer.assignment == follower.encode()
+    # The leader's second opinion is not asked for.
+    assert bench.sync(leader, 1, {follower: b"other"}).answer.assignment == leader.encode()
+    assert bench.sync(follower, 1).answer.assignment == follower.encode()
+
+
+def test_what_sync_refuses(bench: Bench) -> None:
+    assert bench.sync("m", 1, group="").answer.error_code == INVALID_GROUP
+    assert bench.sync("m", 1).answer.error_code == UNKNOWN_MEMBER
+    leader, follower = bench.stable(2)
+    assert bench.sync("m", 1).answer.error_code == UNKNOWN_MEMBER
+    assert bench.sync(leader, 2).answer.error_code == ILLEGAL_GENERATION
+    assert bench.sync(leader, 1, kind="connect").answer.error_code == INCONSISTENT
+    assert bench.sync(leader, 1, name="rr").answer.error_code == INCONSISTENT
+    assert bench.sync(leader, 1, kind="consumer", name="range").answer.error_code == 0
+    bench.join(leader)
+    assert bench.sync(follower, 1).answer.error_code == REBALANCING
+
+
+def test_a_rebalance_answers_who_waits_for_the_leader(bench: Bench) -> None:
+    one, two = completing(bench)
+    waiting = bench.sync(two, 1)
+    bench.join()
+    assert waiting.answer.error_code == REBALANCING and waiting.answer.assignment == b""
+    assert bench.heartbeat(one, 1) == REBALANCING
+
+
+def test_a_second_sync_of_a_parked_member_frees_the_first(bench: Bench) -> None:
+    one, two = completing(bench)
+    first, second = bench.sync(two, 1), bench.sync(two, 1)
+    assert first.answer.error_code == REBALANCING
+    bench.sync(one, 1, {two: b"2"})
+    assert second.answer.assignment == b"2" and len(first) == 1
+
+
+def test_KIP447_members_that_do_not_sync_in_time_are_dropped_and_the_others_join_again(bench: Bench) -> None:
+    one, two = completing(bench, session_ms=600_000, rebalance_ms=20_000)
+    at_ms = bench.now_ms
+    waiting = bench.sync(two, 1)
+    bench.advance(20_000 - DELAY_MS - 1)
+    assert bench.state == "CompletingRebalance" and waiting == []
+    bench.advance(1)
+    assert bench.now_ms - at_ms == 20_000 - DELAY_MS
+    assert waiting.answer.error_code == REBALANCING and bench.state == "PreparingRebalance"
+    assert bench.heartbeat(one, 1) == UNKNOWN_MEMBER
+    assert bench.join(two, session_ms=600_000).answer.leader_id == two
+
+
+def test_members_that_do_not_sync_are_dropped_though_the_group_is_stable(bench: Bench) -> None:
+    one, two = completing(bench, session_ms=600_000, rebalance_ms=20_000)
+    bench.sync(one, 1, {one: b"1", two: b"2"})
+    assert bench.state == "Stable"
+    bench.advance(20_000)
+    assert bench.state == "PreparingRebalance"
+    assert (bench.heartbeat(one, 1), bench.heartbeat(two, 1)) == (REBALANCING, UNKNOWN_MEMBER)
+
+
+def test_nobody_is_dropped_once_all_have_synced(bench: Bench) -> None:
+    bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
+    bench.advance(100_000)
+    assert bench.state == "Stable"
+
+
+def test_what_heartbeat_answers(bench: Bench) -> None:
+    assert bench.heartbeat("m", 1, group="") == INVALID_GROUP
+    assert bench.heartbeat("m", 1) == UNKNOWN_MEMBER
+    bench.join(require_id=True)
+    assert bench.heartbeat("m", 0) == UNKNOWN_MEMBER
+    (member,) = completing(bench, 1)
+    assert bench.heartbeat(member, 1) == 0
+    assert bench.heartbeat(member, 2) == ILLEGAL_GENERATION
+    bench.sync(member, 1, {member: b""})
+    assert bench.heartbeat(member, 1) == 0
+    bench.join()
+    assert bench.heartbeat(member, 1) == REBALANCING
+
+
+def test_a_session_ends_to_the_millisecond(bench: Bench) -> None:
+    (member,) = bench.stable(1)
+    assert bench.heartbeat(member, 1) == 0
+    bench.advance(SESSION_MS - 1)
+    assert bench.heartbeat(member, 1) == 0
+    bench.advance(SESSION_MS - 1)
+    assert bench.state == "Stable"
+    bench.advance(1)
+    assert bench.state == "Empty" and bench.heartbeat(member, 1) == UNKNOWN_MEMBER
+
+
+def test_every_member_has_its_own_session(bench: Bench) -> None:
+    one = bench.join(session_ms=6_000)
+    two = bench.join(session_ms=20_000)
+    bench.advance(DELAY_MS * 2)
+    ids = [one.answer.member_id, two.answer.member_id]
+    bench.settle(ids, 1)
+    bench.advance(6_000)
+    assert (bench.heartbeat(ids[0], 1), bench.heartbeat(ids[1], 1)) == (UNKNOWN_MEMBER, REBALANCING)
+
+
+@pytest.mark.parametrize("sign", ["sync", "commit", "heartbeat"])
+def test_signs_of_life(bench: Bench, sign: str) -> None:
+    (member,) = bench.stable(1)
+    for _ in range(3):
+        bench.advance(SESSION_MS - 1)
+        if sign == "sync":
+            assert bench.sync(member, 1).answer.error_code == 0
+        elif sign == "commit":
+            assert bench.coordinator.commits.commit("g", 1, member, None, {}, bench.now_ms) == {}
+        else:
+            assert bench.heartbeat(member, 1) == 0
+    assert bench.state == "Stable"
+
+
+def test_a_parked_join_keeps_the_session_alive(bench: Bench) -> None:
+    leader, follower = bench.stable(2, session_ms=6_000)
+    join = bench.join(leader, session_ms=6_000)
+    for _ in range(5):
+        bench.advance(5_000)
+        assert bench.heartbeat(follower, 1) == REBALANCING
+    bench.join(follower, session_ms=6_000)
+    assert join.answer.generation_id == 2
+    bench.settle([leader, follower], 2)
+    bench.advance(5_999)
+    assert bench.state == "Stable"
+
+
+def test_a_parked_sync_keeps_the_session_alive_and_it_starts_with_the_answer(bench: Bench) -> None:
+    one, two = completing(bench, session_ms=10_000)
+    waiting = bench.sync(two, 1)
+    for _ in range(6):
+        bench.advance(6_000)
+        assert bench.heartbeat(one, 1) == 0
+    bench.sync(one, 1)
+    assert waiting.answer.error_code == 0
+    bench.advance(9_999)
+    assert bench.heartbeat(one, 1) == 0 and bench.heartbeat(two, 1) == 0
+
+
+def test_a_silent_leader_of_a_completing_group_is_dropped_with_its_session(bench: Bench) -> None:
+    one, two = completing(bench)
+    waiting = bench.sync(two, 1)
+    bench.advance(SESSION_MS)
+    assert waiting.answer.error_code == REBALANCING
+    assert bench.heartbeat(one, 1) == UNKNOWN_MEMBER
+
+
+def test_leaving_makes_the_others_join_again_at_once(bench: Bench) -> None:
+    leader, follower = bench.stable(2)
+    assert bench.leave(LeavingMember(leader)) == [0]
+    assert bench.heartbeat(follower, 1) == REBALANCING
+    assert bench.join(follower).answer.leader_id == follower
+
+
+def test_leaving_during_a_rebalance_ends_the_wait_for_the_leaver(bench: Bench) -> None:
+    leader, follower = bench.stable(2)
+    join = bench.join(leader)
+    assert bench.leave(LeavingMember(follower)) == [0]
+    assert len(join.answer.members) == 1
+
+
+def test_leaving_answers_the_leavers_own_parked_requests(bench: Bench) -> None:
+    leader, _ = bench.stable(2)
+    join = bench.join(leader)
+    assert bench.leave(LeavingMember(leader)) == [0]
+    assert join.answer.error_code == UNKNOWN_MEMBER
+    bench = Bench()
+    _, two = completing(bench)
+    sync = bench.sync(two, 1)
+    bench.leave(LeavingMember(two))
+    assert sync.answer.error_code == UNKNOWN_MEMBER
+
+
+def test_what_leave_refuses(bench: Bench) -> None:
+    assert bench.coordinator.leave("", [LeavingMember("m")], 0).error_code == INVALID_GROUP
+    assert bench.leave(LeavingMember("m"), LeavingMember("", "i")) == [UNKNOWN_MEMBER] * 2
+    (member,) = bench.stable(1)
+    assert bench.leave(LeavingMember("m"), LeavingMember("", "i"), LeavingMember("", None)) == [UNKNOWN_MEMBER] * 3
+    assert bench.leave(LeavingMember(member, "i")) == [UNKNOWN_MEMBER]
+    assert bench.state == "Stable"
+
+
+def test_closing_answers_everybody_and_leaves_no_timer(bench: Bench) -> None:
+    one, two = completing(bench)
+    sync = bench.sync(two, 1)
+    join = bench.join(group="other")
+    bench.join(group="third", require_id=True)
+    bench.coordinator.close(bench.now_ms)
+    assert sync.answer.error_code == join.answer.error_code == NOT_COORDINATOR
+    assert len(bench.timers) == 0 and bench.coordinator.list_groups() == []
+    assert bench.heartbeat(one, 1) == UNKNOWN_MEMBER

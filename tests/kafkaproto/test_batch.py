@@ -1,0 +1,234 @@
+"""Record batches: header, patches, records, and what is refused."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+
+import pytest
+from crc32c import crc32c
+
+from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.records import batch as module
+from kafkaproto.records.batch import (
+    CONTROL,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    NewRecord,
+    Record,
+    batches,
+    build_batch,
+    check_crc,
+    complete_bytes,
+    patch_log_append_time,
+    patch_offset_and_epoch,
+    read_header,
+    records,
+)
+from kafkaproto.records.compression import Compression
+from kafkaproto.records.varint import read_varint, varint
+
+KINDS = list(Compression)
+SOME = [
+    NewRecord(b"one", key=b"k", timestamp=1000, headers=[("h", b"v"), ("null", None), ("", b"")]),
+    NewRecord(None, timestamp=900),
+    NewRecord(b"", key=b"", timestamp=2000),
+    NewRecord(b"x" * 1000, timestamp=1000),
+]
+
+# One record, key "k", value "v", one header, written down byte by byte.
+GOLDEN = bytes.fromhex(
+    "0000000000000005 0000003e 00000002 02 c6d34b57 0000 00000000"
+    "0000018bcfe56800 0000018bcfe56800 ffffffffffffffff ffff ffffffff 00000001"
+    "18 00 00 00 02 6b 02 76 02 02 68 02 77".replace(" ", "")
+)
+
+
+def test_a_batch_byte_by_byte() -> None:
+    record = NewRecord(b"v", key=b"k", timestamp=1_700_000_000_000, headers=[("h", b"w")])
+    assert build_batch([record], base_offset=5, leader_epoch=2) == GOLDEN
+    assert list(records(GOLDEN)) == [Record(5, 1_700_000_000_000, b"k", b"v", (("h", b"w"),))]
+    assert struct.unpack_from(">I", GOLDEN, 17)[0] == crc32c(GOLDEN[21:]) and check_crc(GOLDEN)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_records_survive_in_every_compression(kind: Compression) -> None:
+    data = build_batch(SOME, base_offset=70, compression=kind)
+    assert read_header(data).compression == kind and check_crc(data)
+    expected = [Record(70 + i, r.timestamp, r.key, r.value, tuple(r.headers)) for i, r in enumerate(SOME)]
+    assert list(records(data)) == expected
+    assert list(records(memoryview(bytearray(data)))) == expected
+
+
+def test_the_header_says_what_was_asked_for() -> None:
+    data = build_batch(
+        SOME,
+        base_offset=70,
+        leader_epoch=3,
+        producer_id=9,
+        producer_epoch=1,
+        base_sequence=40,
+        attributes=TRANSACTIONAL | CONTROL,
+    )
+    header = read_header(b"before" + data, 6)
+    assert (header.base_offset, header.last_offset, header.next_offset) == (70, 73, 74)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (9, 1, 40)
+    assert (header.base_timestamp, header.max_timestamp, header.record_count) == (1000, 2000, 4)
+    assert (header.size, header.partition_leader_epoch, header.magic) == (len(data), 3, 2)
+    assert header.is_transactional and header.is_control and header.has_producer_id and not header.is_log_append_time
+    plain = read_header(build_batch([NewRecord(b"")]))
+    assert (plain.producer_id, plain.producer_epoch, plain.base_sequence) == (-1, -1, -1)
+    assert not (plain.is_transactional or plain.is_control or plain.has_producer_id)
+
+
+def test_patching_offset_and_epoch_leaves_the_checksum_right() -> None:
+    data = bytearray(b"??" + build_batch(SOME) + b"??")
+    patch_offset_and_epoch(data, 2, 2**50, 77)
+    batch = memoryview(data)[2:-2]
+    header = read_header(batch)
+    assert (header.base_offset, header.partition_leader_epoch) == (2**50, 77)
+    assert check_crc(batch) and data.startswith(b"??") and data.endswith(b"??")
+    assert next(records(batch)).offset == 2**50
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_log_append_time_is_the_time_of_all_records_and_in_the_checksum(kind: Compression) -> None:
+    data = bytearray(build_batch(SOME, compression=kind))
+    before = read_header(data).crc
+    patch_log_append_time(memoryview(data), 5_000)
+    header = read_header(data)
+    assert header.is_log_append_time and header.max_timestamp == 5_000 and header.crc != before and check_crc(data)
+    assert {record.timestamp for record in records(data)} == {5_000}
+    assert header.compression == kind
+
+
+def test_the_checksum_counts_everything_from_the_attributes_on() -> None:
+    data = build_batch(SOME)
+    for at in range(len(data)):
+        damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+        assert check_crc(damaged) == (at < 17)
+
+
+def test_batches_are_found_where_they_lie_without_copying() -> None:
+    parts = [build_batch(SOME[:n], base_offset=n, compression=kind) for n, kind in zip((1, 2, 3), KINDS, strict=False)]
+    buffer = bytearray(b"".join(parts))
+    found = list(batches(buffer))
+    assert [bytes(batch.view) for batch in found] == parts
+    assert [batch.position for batch in found] == [0, len(parts[0]), len(parts[0] + parts[1])]
+    assert all(batch.view.obj is buffer for batch in found)
+    assert list(batches(b"")) == []
+
+
+def test_an_incomplete_batch_at_the_end() -> None:
+    whole = build_batch(SOME) + build_batch(SOME)
+    for cut in range(1, len(whole) // 2):
+        assert complete_bytes(whole[:-cut]) == len(whole) // 2
+        found = batches(whole[:-cut])
+        next(found)
+        with pytest.raises(DecodeError, match="RecordBatch"):
+            next(found)
+    assert complete_bytes(whole) == len(whole) and complete_bytes(b"") == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "damage"),
+    [
+        ("RecordBatch.magic", lambda data: data[:16] + b"\x01" + data[17:]),
+        ("RecordBatch.magic", lambda data: data[:16] + b"\x00" + data[17:]),
+        ("RecordBatch.magic", lambda data: data[:16] + b"\xff" + data[17:]),
+        ("RecordBatch.batch_length", lambda data: data[:8] + b"\x00\x00\x00\x30" + data[12:]),
+        ("RecordBatch.batch_length", lambda data: data[:8] + b"\xff\xff\xff\xff" + data[12:]),
+        ("RecordBatch", lambda data: data[:60]),
+        ("RecordBatch", lambda data: b""),
+    ],
+)
+def test_a_header_that_cannot_be_is_refused(path: str, damage: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(DecodeError) as error:
+        read_header(damage(build_batch(SOME)))
+    assert error.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(3, "bytes are left behind"), (5, r"records\[4\]"), (-1, "left behind"), (2**31 - 1, r"\[4\]")]
+)
+def test_a_wrong_record_count_is_refused(count: int, text: str) -> None:
+    data = bytearray(build_batch(SOME))
+    struct.pack_into(">i", data, 57, count)
+    with pytest.raises(DecodeError, match=text):
+        list(records(data))
+
+
+@pytest.mark.parametrize(
+    ("text", "payload"),
+    [
+        ("a record of 70 bytes", b"\x8c\x01" + b"\x00" * 12),
+        ("a record of -1 bytes", b"\x01"),
+        ("a field of 50 bytes", b"\x0c\x00\x00\x00\x64\x00\x00"),
+        ("headers", b"\x0c\x00\x00\x00\x01\x01\x7e"),
+        ("headers", b"\x0c\x00\x00\x00\x01\x01\x01"),
+        ("key may not be null", b"\x0e\x00\x00\x00\x01\x01\x02\x01"),
+        ("behind its fields", b"\x0e\x00\x00\x00\x01\x01\x00\x00"),
+        ("ten bytes", b"\x40\x00" + b"\xff" * 31),
+        ("64 bits", b"\x40\x00" + b"\xff" * 9 + b"\x7f" + b"\x00" * 21),
+    ],
+)
+def test_a_damaged_record_is_refused_with_its_number(text: str, payload: bytes) -> None:
+    with pytest.raises(DecodeError, match=text) as error:
+        list(records(with_payload(payload)))
+    assert "RecordBatch.records[0]" in str(error.value)
+
+
+def with_payload(payload: bytes, count: int = 1) -> bytes:
+    """A batch around bytes that need not be records."""
+    header = read_header(build_batch([NewRecord(b"")]))
+    made = header._replace(batch_length=HEADER_BYTES - 12 + len(payload), record_count=count)
+    return module._HEADER.pack(*made) + payload
+
+
+def test_records_are_read_when_they_are_asked_for() -> None:
+    good = build_batch(SOME[:1])[HEADER_BYTES:]
+    found = records(with_payload(good + b"\x01", count=2))
+    assert next(found).value == b"one"
+    with pytest.raises(DecodeError, match=r"records\[1\]"):
+        next(found)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_damaged_batches_raise_nothing_else(kind: Compression) -> None:
+    chance = random.Random(kind)
+    data = build_batch(SOME * 3, compression=kind)
+    for _ in range(400):
+        at = chance.randrange(len(data))
+        damaged = data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
+        read_or_refuse(damaged if chance.random() < 0.8 else damaged[:at])
+
+
+def read_or_refuse(data: bytes) -> None:
+    try:
+        for batch in batches(data):
+            list(records(batch.view, limit_bytes=100_000))
+    except DecodeError:
+        return
+
+
+def test_what_is_no_record_cannot_be_built() -> None:
+    for bad in ([], [NewRecord("text")], [NewRecord(b"", timestamp=2**63)], [NewRecord(b"", headers=[(b"k", b"")])]):
+        with pytest.raises(EncodeError):
+            build_batch(bad)  # type: ignore[arg-type]
+    with pytest.raises(EncodeError):
+        build_batch(SOME, base_offset=2**63)
+    with pytest.raises(EncodeError):
+        build_batch([NewRecord(b"", timestamp=0), NewRecord(b"", timestamp=-(2**70))])
+
+
+def test_control_batches_and_log_append_time_are_attributes() -> None:
+    header = read_header(build_batch(SOME, attributes=CONTROL | LOG_APPEND_TIME, compression=Compression.ZSTD))
+    assert header.attributes == CONTROL | LOG_APPEND_TIME | Compression.ZSTD
+
+
+@pytest.mark.parametrize("value", [0, -1, 1, 63, 64, -64, -65, 2**31, -(2**31), 2**63 - 1, -(2**63)])
+def test_varints_are_zigzag(value: int) -> None:
+    assert read_varint(varint(value) + b"\xff", 0) == (value, len(varint(value)))
+    assert varint(value)[0] & 1 == (value < 0)

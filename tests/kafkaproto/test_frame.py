@@ -1,0 +1,35 @@
+"""Frames: lengths in front."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.errors import DecodeError
+from kafkaproto.frame import finish_frame, frame, frame_length, spliced_parts, split_frames, start_frame
+
+
+def test_a_frame_built_in_place_is_a_frame() -> None:
+    out = start_frame()
+    out += b"payload"
+    assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
+
+
+def test_spliced_ranges_count() -> None:
+    out = start_frame()
+    out += b"ab"
+    assert finish_frame(out, [(5, b"12345")]) == 7
+    assert [bytes(part) for part in spliced_parts(out, [(5, b"12345")])] == [b"\x00\x00\x00\x07a", b"12345", b"b"]
+    assert [bytes(part) for part in spliced_parts(out, [])] == [b"\x00\x00\x00\x07ab"]
+    assert [bytes(part) for part in spliced_parts(out, [(6, b"1"), (6, b"2")])] == [b"\x00\x00\x00\x07ab", b"1", b"2"]
+
+
+def test_the_length_is_known_after_four_bytes() -> None:
+    assert frame_length(b"\x00\x00\x00") is None
+    assert frame_length(b"x\x00\x00\x01\x00", 1) == 256
+    with pytest.raises(DecodeError, match="-1"):
+        frame_length(b"\xff\xff\xff\xff")
+
+
+def test_complete_frames_are_cut_out_and_the_rest_is_left() -> None:
+    data = frame(b"one") + frame(b"") + frame(b"three") + b"\x00\x00\x00\x02x"
+    assert [bytes(payload) for payload in split_frames(memoryview(data))] == [b"one", b"", b"three"]

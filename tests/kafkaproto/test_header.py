@@ -1,0 +1,75 @@
+"""Headers, and which of their versions goes with what."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.api import APIS, codec, request_header_version, response_header_version
+from kafkaproto.errors import DecodeError
+from kafkaproto.header import (
+    RequestHeader,
+    decode_request_header,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+)
+
+
+def decoded(data: bytes) -> tuple[RequestHeader, int]:
+    return decode_request_header(memoryview(data), 0, len(data))
+
+
+def test_W2_the_header_is_flexible_when_the_version_is_and_the_client_id_never_is() -> None:
+    plain = bytes.fromhex("0003 0008 00000007 0002 6d65".replace(" ", ""))
+    assert decoded(plain + b"body") == (RequestHeader(3, 8, 7, "me"), len(plain))
+    flexible = bytes.fromhex("0003 0009 00000007 0002 6d65 01 05 01 ff".replace(" ", ""))
+    assert decoded(flexible + b"body") == (RequestHeader(3, 9, 7, "me", [(5, b"\xff")]), len(flexible))
+
+
+@pytest.mark.parametrize("api_key", APIS)
+def test_W2_header_versions_of_every_api(api_key: int) -> None:
+    info = APIS[api_key]
+    for version in range(info.min_version, info.max_version + 1):
+        flexible = info.first_flexible is not None and version >= info.first_flexible
+        assert codec(api_key, version).flexible == flexible == (codec(api_key, version).request.tags is not None)
+        assert request_header_version(api_key, version) == (2 if flexible else 1)
+        assert response_header_version(api_key, version) == (1 if flexible and api_key != 18 else 0)
+
+
+def test_W2_the_answer_to_api_versions_always_has_header_0() -> None:
+    out = bytearray()
+    encode_response_header(18, 4, 9, out)
+    assert out == b"\x00\x00\x00\x09"
+    encode_response_header(3, 9, 9, out)
+    assert out == b"\x00\x00\x00\x09" + b"\x00\x00\x00\x09\x00"
+    assert decode_response_header(3, 9, memoryview(out), 4, 9)[0].correlation_id == 9
+
+
+def test_W3_the_header_of_an_unknown_version_is_read_as_the_newest() -> None:
+    data = bytes.fromhex("0012 0063 00000007 ffff 00".replace(" ", ""))
+    assert decoded(data) == (RequestHeader(18, 99, 7, None), len(data))
+
+
+@pytest.mark.parametrize("api_key", [-1, 17, 999, 32767])
+def test_W3_the_header_of_an_unknown_api_cannot_be_read(api_key: int) -> None:
+    with pytest.raises(DecodeError, match="api_key"):
+        decoded(api_key.to_bytes(2, "big", signed=True) + bytes(30))
+
+
+def test_W6_a_header_that_is_cut_off_raises() -> None:
+    out = bytearray()
+    encode_request_header(RequestHeader(3, 9, 7, "client", [(1, b"x")]), out)
+    for end in range(len(out)):
+        with pytest.raises(DecodeError):
+            decode_request_header(memoryview(out), 0, end)
+    with pytest.raises(DecodeError):
+        decoded(bytes.fromhex("00030009000000077fff00"))
+
+
+def test_a_header_is_read_in_place_however_large_its_frame_is() -> None:
+    out = bytearray()
+    encode_request_header(RequestHeader(0, 9, 7, ""), out)
+    frame = memoryview(bytes(out) + bytes(50_000_000))
+    header, end = decode_request_header(frame, 0, len(frame))
+    assert (header.client_id, end) == ("", len(out))
+    assert "bytes(view" not in codec(0, 9).request.decoder_text()[0].split("try:")[0]

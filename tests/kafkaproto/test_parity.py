@@ -1,0 +1,84 @@
+"""The readable form and the flat code made from it say the same, of good bytes and of bad ones."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.message import Message
+from tests.kafkaproto.catalogue import ENTRIES, Entry
+from tests.kafkaproto.example import EXAMPLE_ENTRIES
+from tests.kafkaproto.values import Values
+
+ALL = [*ENTRIES, *EXAMPLE_ENTRIES]
+BAD_VALUES: tuple[Any, ...] = (
+    None,
+    "text",
+    2**70,
+    -(2**70),
+    b"bytes",
+    1.5,
+    [1],
+    [None],
+    "\ud800",
+    object(),
+    "x" * 40000,
+)
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
+    values = Values(f"parity {entry.id}")
+    for obj in values.objects(entry.layout):
+        values.add_unknown_tags(entry.layout, obj)
+        data = entry.layout.build(obj)
+        assert data == entry.layout.encode(obj)
+        assert entry.layout.parse(data) == entry.layout.decode(data)
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_both_forms_refuse_the_same_bytes(entry: Entry) -> None:
+    chance = random.Random(entry.id)
+    values = Values(f"bytes {entry.id}")
+    obj = values.object(entry.layout, "small")
+    values.add_unknown_tags(entry.layout, obj)
+    data = entry.layout.encode(obj)
+    for _ in range(40 if data else 0):
+        at = chance.randrange(len(data))
+        damaged = data[:at] + chance.choice((b"", b"\xff", b"\x00", b"\x7f", chance.randbytes(5))) + data[at + 1 :]
+        flat, readable = outcome(entry.layout.decode, damaged), outcome(entry.layout.parse, damaged)
+        assert flat == readable
+        assert "cannot be read" not in str(flat), "the readable form found nothing wrong"
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_both_forms_refuse_the_same_values(entry: Entry) -> None:
+    for name in [name for name, _ in entry.layout.fields]:
+        for bad in BAD_VALUES:
+            obj = Values(entry.id).object(entry.layout, "small")
+            setattr(obj, name, bad)
+            flat, readable = outcome(entry.layout.encode, obj), outcome(entry.layout.build, obj)
+            assert flat == readable, (name, bad)
+            assert "cannot be written" not in str(flat)
+
+
+def outcome(function: Any, argument: Any) -> Any:
+    """The value, or what was raised; anything but the codec's own errors goes through."""
+    try:
+        return function(argument)
+    except DecodeError as error:
+        return error.path, error.offset, error.reason
+    except EncodeError as error:
+        return error.path, error.reason
+
+
+def test_errors_name_the_field_and_the_byte() -> None:
+    layout: Message[Any] = next(e.layout for e in ENTRIES if e.id == "MetadataRequest-v1")
+    data = bytes.fromhex("00000002 0001 61 0005 6263".replace(" ", ""))
+    with pytest.raises(DecodeError) as error:
+        layout.decode_flat(memoryview(b"\x00" * 10 + data), 10, 10 + len(data))
+    assert (error.value.path, error.value.offset) == ("MetadataRequest.topics[1].name", 10 + 7)
+    assert "5" in error.value.reason and "2 bytes are left" in error.value.reason

@@ -1,0 +1,107 @@
+"""What is written is read again, in every version of every message, by the flat and by the readable form."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from kafkaproto.errors import EncodeError
+from kafkaproto.messages.fetch import FETCH_REQUEST_V6, FETCH_REQUEST_V7, FetchRequest, ForgottenTopic
+from kafkaproto.messages.metadata import METADATA_REQUEST_V1, MetadataRequest, MetadataRequestTopic
+from tests.kafkaproto.catalogue import ENTRIES, Entry
+from tests.kafkaproto.example import EXAMPLE, EXAMPLE_ENTRIES
+from tests.kafkaproto.values import Values
+
+ALL = [*ENTRIES, *EXAMPLE_ENTRIES]
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_objects_survive(entry: Entry) -> None:
+    values = Values(entry.id)
+    for obj in values.objects(entry.layout):
+        data = entry.layout.encode(obj)
+        assert entry.layout.decode(data) == obj
+        values.add_unknown_tags(entry.layout, obj)
+        assert entry.layout.decode(entry.layout.encode(obj)) == obj
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_a_message_is_read_where_it_lies_and_not_beyond(entry: Entry) -> None:
+    obj = Values(entry.id).object(entry.layout)
+    data = entry.layout.encode(obj)
+    buffer = memoryview(b"\xff" * 7 + data + b"\xff" * 50)
+    assert entry.layout.decode_flat(buffer, 7, 7 + len(data)) == (obj, 7 + len(data))
+    assert entry.layout.decode_flat(buffer, 7, len(buffer)) == (obj, 7 + len(data))
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_encoding_appends(entry: Entry) -> None:
+    obj = Values(entry.id).object(entry.layout)
+    out = bytearray(b"header")
+    entry.layout.encode_flat(obj, out, [])
+    assert out == b"header" + entry.layout.encode(obj)
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_fields_of_other_versions_are_read_as_their_defaults(entry: Entry) -> None:
+    default = entry.layout.cls()
+    read = entry.layout.decode(entry.layout.encode(Values(entry.id).object(entry.layout, "small")))
+    present = {name for name, _ in entry.layout.fields}
+    present |= {field.name for field in entry.layout.tags.fields} if entry.layout.tags else set()
+    others = [field.name for field in dataclasses.fields(default) if field.name not in present]
+    assert {name: getattr(read, name) for name in others} == {name: getattr(default, name) for name in others}
+
+
+def test_a_field_that_may_not_be_lost_raises_and_names_field_and_versions() -> None:
+    request = FetchRequest(forgotten_topics_data=[ForgottenTopic("t", partitions=[1])])
+    assert FETCH_REQUEST_V7.decode(FETCH_REQUEST_V7.encode(request)) == request
+    with pytest.raises(EncodeError, match=r"FetchRequest\.forgotten_topics_data: is not in versions 5-6"):
+        FETCH_REQUEST_V6.encode(request)
+    with pytest.raises(EncodeError, match="forgotten_topics_data"):
+        FETCH_REQUEST_V6.build(request)
+
+
+def test_a_field_that_may_be_lost_is_dropped() -> None:
+    assert FETCH_REQUEST_V7.encode(FetchRequest(rack_id="b")) == FETCH_REQUEST_V7.encode(FetchRequest())
+
+
+def precious_values() -> dict[str, Any]:
+    """Fields of the example that may not be lost, each with the least that differs from its default."""
+    inner, innermost, point = EXAMPLE.Inner, EXAMPLE.Innermost, EXAMPLE.Point
+    return {
+        "precious": 0,
+        "precious_list": [1],
+        "precious_struct": inner(innermost=innermost(match=True)),
+        "tagged_number": 11,
+        "tagged_struct": point(label="other"),
+        "tagged_uuid": b"\x01" * 16,
+        "tagged_bytes": b"x",
+    }
+
+
+@pytest.mark.parametrize("version", EXAMPLE.REQUESTS)
+def test_precious_fields_of_every_kind_raise_where_they_are_missing(version: int) -> None:
+    layout = EXAMPLE.REQUESTS[version]
+    first_versions = {"precious": 3, "precious_list": 3, "precious_struct": 3, "tagged_number": 2, "tagged_struct": 2}
+    first_versions.update(tagged_uuid=4, tagged_bytes=4)
+    assert set(layout.absent) == {name for name, first in first_versions.items() if version < first}
+    for name in layout.absent:
+        obj = Values(version).object(layout, "small")
+        setattr(obj, name, precious_values()[name])
+        for encode in (layout.encode, layout.build):
+            with pytest.raises(EncodeError, match=name):
+                encode(obj)
+
+
+def test_null_where_none_may_be_raises() -> None:
+    with pytest.raises(EncodeError, match=r"MetadataRequest\.topics\[0\]\.name"):
+        METADATA_REQUEST_V1.encode(MetadataRequest(topics=[MetadataRequestTopic(name=None)]))
+
+
+def test_a_failed_encoding_leaves_nothing_behind() -> None:
+    out, splices = bytearray(b"kept"), [(1, b"kept")]
+    with pytest.raises(EncodeError):
+        FETCH_REQUEST_V7.encode_flat(FetchRequest(rack_id="", max_bytes=2**31), out, splices)
+    assert out == b"kept" and splices == [(1, b"kept")]

@@ -1,0 +1,157 @@
+"""The rules that definitions must keep: each of Kafka's generator's, broken once."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from kafkaproto.generator.emit import class_names
+from kafkaproto.generator.layouts import Layouts, ranges
+from kafkaproto.generator.spec import SpecError, parse, snake_case
+from tests.kafkaproto.catalogue import definition, message_names
+from tests.kafkaproto.example import source
+
+
+def with_field(**field: Any) -> dict[str, Any]:
+    """A small definition with one field."""
+    fields = [{"name": "Field", "type": "int32", "versions": "0+", **field}]
+    return {
+        "apiKey": 1,
+        "type": "request",
+        "name": "M",
+        "validVersions": "0-3",
+        "flexibleVersions": "1+",
+        "fields": fields,
+    }
+
+
+TAGGED = {"versions": "1+", "taggedVersions": "1+", "tag": 0}
+BROKEN_FIELDS = [
+    ("unknown type", {"type": "int31"}),
+    ("arrays of arrays", {"type": "[][]int32"}),
+    ("arrays of records", {"type": "[]records"}),
+    ("letters and digits", {"name": "no_snakes"}),
+    ("some version", {"versions": "none"}),
+    ("cannot be null", {"nullableVersions": "0+"}),
+    ("cannot be null", {"type": "uuid", "nullableVersions": "0+"}),
+    ("needs every version to be nullable", {"type": "string", "nullableVersions": "1+", "default": "null"}),
+    ("does not fit", {"type": "int8", "default": "128"}),
+    ("does not fit", {"type": "uint16", "default": "-1"}),
+    ("does not fit", {"type": "int64", "default": "0x8000000000000000"}),
+    ("cannot default", {"type": "bool", "default": "yes"}),
+    ("no default but zero", {"type": "uuid", "default": "1"}),
+    ("no default but null", {"type": "bytes", "default": "abc"}),
+    ("cannot default", {"type": "[]int32", "default": "5"}),
+    ("a tag needs taggedVersions", {"tag": 0}),
+    ("need a tag", {"taggedVersions": "1+"}),
+    ("never negative", {**TAGGED, "tag": -1}),
+    ("open-ended", {**TAGGED, "taggedVersions": "1-2"}),
+    ("lie within", {**TAGGED, "versions": "2+"}),
+    ("must be flexible", {**TAGGED, "versions": "0+", "taggedVersions": "0+"}),
+    ("without gaps", {**TAGGED, "tag": 1}),
+    ("map key", {**TAGGED, "mapKey": True}),
+    ("all nullable or none", {**TAGGED, "type": "string", "nullableVersions": "2+"}),
+    ("only strings and bytes", {"flexibleVersions": "none"}),
+    ("only bytes", {"type": "string", "zeroCopy": True}),
+    ("only structs have fields", {"fields": []}),
+    ("no struct is called", {"type": "Ghost"}),
+]
+
+
+@pytest.mark.parametrize(("rule", "field"), BROKEN_FIELDS, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_broken_field_is_refused_with_its_name_and_the_rule(rule: str, field: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=rule) as error:
+        parse(with_field(**field))
+    assert "M" in str(error.value)
+
+
+def test_the_field_that_the_broken_ones_start_from_is_fine() -> None:
+    assert parse(with_field()).structs[-1].fields[0].name == "field"
+    assert parse(with_field(**TAGGED)).structs[-1].fields[0].tag == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("must be a closed range", {"validVersions": "0+"}),
+        ("must be a closed range", {"validVersions": "none"}),
+        ("none or open-ended", {"flexibleVersions": "1-3"}),
+        ("needs an apiKey", {"apiKey": -1}),
+        ("common structs that no field uses", {"commonStructs": [{"name": "A", "versions": "0+", "fields": []}]}),
+    ],
+)
+def test_a_broken_message_is_refused(rule: str, change: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=rule):
+        parse({**with_field(), **change})
+
+
+def test_flexible_versions_must_be_given() -> None:
+    message = with_field()
+    del message["flexibleVersions"]
+    with pytest.raises(SpecError, match="must be given"):
+        parse(message)
+
+
+def test_a_struct_name_is_used_once() -> None:
+    message = with_field(type="Part", fields=[])
+    message["fields"].append({"name": "Other", "type": "[]Part", "versions": "0+", "fields": []})
+    with pytest.raises(SpecError, match="used once"):
+        parse(message)
+
+
+def test_a_common_struct_is_not_defined_again() -> None:
+    message = with_field(type="Part", fields=[])
+    message["commonStructs"] = [{"name": "Part", "versions": "0+", "fields": []}]
+    with pytest.raises(SpecError, match="may not be defined again"):
+        parse(message)
+
+
+def test_two_fields_cannot_have_one_name() -> None:
+    message = with_field()
+    message["fields"] *= 2
+    with pytest.raises(SpecError, match="one name"):
+        parse(message)
+
+
+def test_versions_default_to_tagged_versions() -> None:
+    fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
+    assert str(fields["tagged_text"].versions) == "2+"
+
+
+def test_defaults_are_values() -> None:
+    fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
+    named = {name: fields[name].default for name in ("tiny", "port", "wide", "ratio", "flag", "old_style", "id")}
+    expected = {"tiny": -128, "port": 65535, "wide": 2**32 - 1, "ratio": 0.5, "flag": True, "old_style": None}
+    assert named == {**expected, "id": bytes(16)}
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("ThrottleTimeMs", "throttle_time_ms"), ("timeoutMs", "timeout_ms"), ("ISRNodes", "isr_nodes"), ("From", "from_")],
+)
+def test_snake_case(name: str, ours: str) -> None:
+    assert snake_case(name) == ours
+
+
+def test_the_same_layout_is_one_layout_even_with_another_between() -> None:
+    layouts = Layouts(parse(with_field(versions="1-2", ignorable=True)), {"M": "M"})
+    assert [layout.versions for layout in layouts.by_struct["M"]] == [[0], [1, 2], [3]]
+    assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
+
+
+def test_struct_names_of_both_messages_get_the_message_in_front() -> None:
+    pair = [definition("AlterClientQuotasRequest"), definition("AlterClientQuotasResponse")]
+    names = class_names(pair)
+    assert names["AlterClientQuotasRequest"]["EntityData"] == "AlterClientQuotasRequestEntityData"
+    assert names["AlterClientQuotasResponse"]["EntityData"] == "AlterClientQuotasResponseEntityData"
+    assert names["AlterClientQuotasRequest"]["OpData"] == "OpData"
+
+
+def test_all_our_definitions_keep_the_rules_and_are_not_changed_by_reading() -> None:
+    assert len(message_names()) == 48
+    before = source("Request")
+    after = copy.deepcopy(before)
+    parse(after)
+    assert before == after
