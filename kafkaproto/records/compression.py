@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
+from mmap import mmap
 
 from kafkaproto.errors import DecodeError
 
@@ -24,9 +25,6 @@ GZIP_WINDOW = 31  # zlib's way to say: gzip header, largest window
 SNAPPY_MAGIC = b"\x82SNAPPY\x00"
 SNAPPY_HEADER = SNAPPY_MAGIC + struct.pack(">ii", 1, 1)
 SNAPPY_BLOCK_BYTES = 32 * 1024
-
-FIRST_GUESS = 16
-"""How many times larger the output buffer is than the input before the whole limit is tried."""
 
 
 class Compression(IntEnum):
@@ -140,19 +138,18 @@ def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
     return bytes(out)
 
 
-def _decompress_into(unpack: Callable[[bytes, bytearray], int], data: bytes, limit_bytes: int, name: str) -> bytes:
-    """Unpack into a buffer of our size, so that the other side cannot choose how large it gets."""
+def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_bytes: int, name: str) -> bytes:
+    """Unpack into memory of our size, so that the other side cannot choose how large it gets.
+
+    The pages of a fresh mapping exist when they are written to, so the limit costs nothing.
+    """
     import cramjam
 
-    guess = min(limit_bytes, max(4096, FIRST_GUESS * len(data)))
-    for size in (guess, limit_bytes):
-        buffer = bytearray(size)
+    with mmap(-1, max(1, limit_bytes)) as buffer:
         try:
-            return bytes(memoryview(buffer)[: unpack(data, buffer)])
+            return buffer[: unpack(data, buffer)]
         except cramjam.DecompressionError as error:
-            reason = error
-    if "whole buffer" in str(reason):
-        raise _too_large(name)
+            reason = f"{error} (damaged, or more than the limit of {limit_bytes} bytes)"
     raise _damaged(name, reason)
 
 

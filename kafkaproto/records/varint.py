@@ -22,7 +22,9 @@ def read_varint(b: bytes, p: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """The bytes of a number of at most 64 bits."""
+    """The bytes of a number of at most 64 bits; OverflowError for others."""
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError(f"{value} has more than 64 bits")
     raw = (value << 1) ^ (value >> 63)
     if raw < 0x80:
         return raw.to_bytes(1, "big")

@@ -40,7 +40,7 @@ SOME = [
 
 # One record, key "k", value "v", one header, written down byte by byte.
 GOLDEN = bytes.fromhex(
-    "0000000000000005 0000003e 00000002 02 c6d34b57 0000 00000000"
+    "0000000000000005 0000003e 00000002 02 00806fa9 0000 00000000"
     "0000018bcfe56800 0000018bcfe56800 ffffffffffffffff ffff ffffffff 00000001"
     "18 00 00 00 02 6b 02 76 02 02 68 02 77".replace(" ", "")
 )

@@ -1,10 +1,11 @@
-"""Two other Python codecs read what we write and write what we read. (Java's opinion is in ``tests/oracle``.)
+"""Other Python codecs read what we write and write what we read. (Java's opinion is in ``tests/oracle``.)
 
-Without unknown tags: both lose or refuse them.
+Without unknown tags: they lose or refuse them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import io
 import warnings
@@ -22,7 +23,7 @@ with warnings.catch_warnings():
     import kafka.protocol.consumer
     import kafka.protocol.metadata
     import kafka.protocol.producer
-    from kafka.record import MemoryRecords
+    from aiokafka.record.memory_records import MemoryRecords
 from kio.serial import entity_reader, entity_writer
 
 KAFKA_PYTHON = {
@@ -50,6 +51,7 @@ def test_kafka_python_agrees(entry: Entry) -> None:
     for shape in ("small", "random", "random", "highest"):
         data = entry.layout.encode(Values(f"{entry.id} {shape}").object(entry.layout, shape))
         theirs = other.decode(data, version=entry.version)
+        theirs._header = None  # its decoder forgets the slot that its encoder asks for
         assert bytes(theirs.encode(version=entry.version)) == data
 
 
@@ -59,9 +61,7 @@ def test_kio_agrees(entry: Entry) -> None:
     other = getattr(importlib.import_module(f"kio.schema.{path}"), name)
     for shape in ("small", "highest", "empty"):
         obj = Values(entry.id).object(entry.layout, shape)
-        for field in ("throttle_time_ms",):
-            if hasattr(obj, field):
-                setattr(obj, field, 1500)  # kio makes a timedelta of it
+        make_plausible(obj)
         data = entry.layout.encode(obj)
         theirs, size = entity_reader(other)(data, 0)
         buffer = io.BytesIO()
@@ -69,12 +69,26 @@ def test_kio_agrees(entry: Entry) -> None:
         assert (buffer.getvalue(), size) == (data, len(data))
 
 
+def make_plausible(obj: Any) -> None:
+    """kio knows error codes by name and makes durations of throttle times."""
+    for field in dataclasses.fields(obj):
+        value = getattr(obj, field.name)
+        if field.name == "error_code" and value:
+            obj.error_code = 3
+        elif field.name == "throttle_time_ms" and value:
+            obj.throttle_time_ms = 1500
+        for item in value if isinstance(value, list) else ():
+            if dataclasses.is_dataclass(item):
+                make_plausible(item)
+
+
 @pytest.mark.parametrize("kind", list(Compression), ids=lambda kind: kind.name)
-def test_kafka_python_reads_our_batches(kind: Compression) -> None:
+def test_aiokafka_reads_our_batches(kind: Compression) -> None:
     made = [
         NewRecord(b"v" * n, key=None if n % 2 else b"k", timestamp=1000 + n, headers=[("h", b"x")]) for n in range(50)
     ]
     data = build_batch(made, base_offset=30, compression=kind)
-    found: list[Any] = list(MemoryRecords(data).next_batch())
+    found: Any = MemoryRecords(data).next_batch()
+    assert found.validate_crc()
     theirs = [Record(r.offset, r.timestamp, r.key, r.value, tuple(r.headers)) for r in found]
     assert theirs == list(records(data)) and len(theirs) == 50

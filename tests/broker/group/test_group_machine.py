@@ -17,7 +17,7 @@ PROTOCOLS = ((("range", b"1"), ("rr", b"1")), (("rr", b"2"), ("range", b"2")), (
 class GroupMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.bench = Bench(group_max_size=4)
+        self.bench = Bench(group_max_size=4, offsets_retention_check_interval_ms=10**9)
         self.parked: list[tuple[str, Answers]] = []
         self.ids: list[str] = []
         self.generation = 0
@@ -49,6 +49,11 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(protocols=st.sampled_from(PROTOCOLS), require_id=st.booleans(), session_ms=st.sampled_from([6_000, 30_000]))
     def join_new(self, protocols: tuple[tuple[str, bytes], ...], require_id: bool, session_ms: int) -> None:
         self._watch("join", self.bench.join("", protocols, require_id=require_id, session_ms=session_ms))
+
+    @rule(protocols=st.sampled_from(PROTOCOLS), instance=st.sampled_from(["i", "j"]))
+    def join_static(self, protocols: tuple[tuple[str, bytes], ...], instance: str) -> None:
+        """A static member, or a new process of one that is there."""
+        self._watch("join", self.bench.join("", protocols, instance=instance))
 
     @precondition(lambda self: self.ids)
     @rule(data=st.data(), protocols=st.sampled_from(PROTOCOLS))
@@ -107,6 +112,7 @@ class GroupMachine(RuleBasedStateMachine):
         assert group.generation_id >= self.generation, "the generation went back"
         self.generation = group.generation_id
         assert (group.leader_id in group.members) if group.members else group.leader_id is None
+        assert {m.group_instance_id: i for i, m in group.members.items() if m.group_instance_id} == group.static_ids
         assert set(group.owing_sync) <= set(group.members)
         joins = sum(m.join_reply is not None for m in group.members.values())
         syncs = sum(m.sync_reply is not None for m in group.members.values())

@@ -1,0 +1,69 @@
+"""Import direction is a failing test (house §3): each contract holds, and breaks when somebody crosses it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("kafkaproto", "broker", "pipeline")
+
+CROSSINGS = [
+    ("direction", "broker/log/store.py", "import broker.apis"),
+    ("direction", "broker/handlers/fetch.py", "import broker.server.channel"),
+    ("direction", "broker/replication/partition.py", "import broker.fetch.session"),
+    ("asyncio", "broker/network/connection.py", "import asyncio"),
+    ("asyncio", "broker/timers.py", "import threading"),
+    ("asyncio", "kafkaproto/frame.py", "import socket"),
+    ("state", "broker/quota/windows.py", "import kafkaproto.messages.fetch"),
+    ("state", "broker/fetch/read.py", "from kafkaproto.messages.fetch import FetchRequest"),
+    ("handlers", "broker/handlers/fetch.py", "import broker.handlers.produce"),
+    ("generator", "broker/apis.py", "import kafkaproto.generator"),
+    ("codec", "kafkaproto/api.py", "import broker.clock"),
+    ("pipeline", "pipeline/__init__.py", "import broker.log.store"),
+]
+
+
+def lint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # A cache of its own, and the copy first on the path: the installed project must not be what is looked at.
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "lint-imports"), "--no-cache", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_contract_holds() -> None:
+    result = lint(ROOT)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(("contract", "file", "line"), CROSSINGS, ids=[f"{c}: {line}" for c, _, line in CROSSINGS])
+def test_a_violation_of_a_contract_fails(copy: Path, contract: str, file: str, line: str) -> None:
+    crossed = copy / file
+    crossed.write_text(crossed.read_text() + f"\n\n{line}\n")
+    result = lint(copy, "--contract", contract)
+    assert result.returncode == 1, result.stdout
+    assert "BROKEN" in result.stdout
+
+
+def test_every_contract_has_a_violation_here() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    ids = {line.split('"')[1] for line in text.splitlines() if line.startswith('id = "')}
+    assert ids == {contract for contract, _, _ in CROSSINGS}
