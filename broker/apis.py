@@ -123,6 +123,7 @@ def _handle(registration: Registration, context: RequestContext, request: Any) -
         return registration.failed(context, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     finally:
         context.handling_ms += context.node.handling_clock_ms() - started_ms
+        context.handling_ms += context.node.scripted_cost_ms(context.api_key)
 
 
 def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version: int, now_ms: int) -> None:

@@ -93,6 +93,8 @@ class Cluster:
         self.groups = self._new_groups()
         self._stores = Stores(self.budget)
         self._next_producer_id = 0
+        self.request_cost_ms: dict[str, float] = {}
+        """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
         self.on_broker_change: list[Callable[[Node], None]] = []
         """Called when a broker stopped or started: the skin closes or opens its listeners."""
         self._ranges = release.ranges_of(release_name)

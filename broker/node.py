@@ -21,6 +21,7 @@ from broker.registry import Registration
 from broker.replication.replica_manager import ReplicaManager
 from broker.timers import Timers
 from broker.turn import Turn
+from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster
@@ -93,6 +94,11 @@ class Node:
     def handling_clock_ms(self) -> float:
         """A clock to measure handling with; it stands still unless request time is limited and time is real (house §4)."""
         return self.clock.precise_ms() if self.quotas.request.enabled and self.clock.is_wall else 0.0
+
+    def scripted_cost_ms(self, api_key: int) -> float:
+        """What a test said that handling a request of this API costs, while time is not real."""
+        costs = self.cluster.request_cost_ms
+        return costs.get(APIS[api_key].name, 0.0) if costs and not self.clock.is_wall else 0.0
 
     def close_connections(self) -> None:
         for connection in list(self.connections.values()):

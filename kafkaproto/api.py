@@ -36,7 +36,7 @@ class Codec:
         self.key = info.key
         self.version = version
         self.name = info.name
-        self.flexible = is_flexible(info, version)
+        self.flexible = is_flexible(info.key, version)
         self.request_header_version = request_header_version(info.key, version)
         self.response_header_version = response_header_version(info.key, version)
         self.request: Message[Any] = module.REQUESTS[version]
@@ -83,16 +83,26 @@ def api_info(api_key: int) -> ApiInfo:
     return info
 
 
-def is_flexible(info: ApiInfo, version: int) -> bool:
-    """Whether a version has compact types and tag sections (KIP-482), also for versions that are not known yet."""
-    return info.first_flexible is not None and version >= info.first_flexible
-
-
 def request_header_version(api_key: int, version: int) -> int:
     """2 if the version is flexible, else 1. (0 was for ControlledShutdown v0 only.) Raises UnsupportedVersion."""
-    return 2 if is_flexible(api_info(api_key), version) else 1
+    return 2 if is_flexible(api_key, version) else 1
 
 
 def response_header_version(api_key: int, version: int) -> int:
     """1 if the version is flexible, else 0; always 0 for ApiVersions, whose asker knows no versions yet (KIP-511)."""
-    return 1 if api_key != ApiKey.API_VERSIONS and is_flexible(api_info(api_key), version) else 0
+    return 1 if is_flexible(api_key, version) and api_key != ApiKey.API_VERSIONS else 0
+
+
+NEVER = 0x8000
+"""Above every version."""
+_FIRST_FLEXIBLE = {
+    int(key): NEVER if info.first_flexible is None else info.first_flexible for key, info in APIS.items()
+}
+
+
+def is_flexible(api_key: int, version: int) -> bool:
+    """Whether a version has compact types and tag sections (KIP-482), also for versions that are not known yet."""
+    try:
+        return version >= _FIRST_FLEXIBLE[api_key]
+    except KeyError:
+        raise UnsupportedVersion(api_key) from None

@@ -33,10 +33,10 @@ MAX_STRING_BYTES = 0x7FFF
 class FlatCode:
     """The text of one flat function while it is being written."""
 
-    def __init__(self, *, decoding: bool, views: bool = False) -> None:
+    def __init__(self, *, decoding: bool, copied: bool = False) -> None:
         self.decoding = decoding
-        self.views = views
-        """Whether the decoder works on the caller's memoryview (it has records to slice) or on a copied `bytes`."""
+        self.copied = copied
+        """Whether ``b`` is always `bytes`, a copy of the message, and never the caller's memoryview."""
         self.out = "out"
         self.names: dict[str, Any] = {}
         self._lines: list[str] = []
@@ -119,22 +119,39 @@ class FlatCode:
         elif fmt == "B":
             self.before(f"{self.out}.append({items})")
         else:
-            pack = self.constant("pack_" + fmt.replace("?", "t"), layout(fmt).pack)
+            pack = self.constant("pack_" + identifier(fmt), packer(fmt))
             self.before(f"{self.out} += {pack}({items})")
 
     def _flush_read(self, fmt: str, items: str) -> None:
         if fmt == "B":
             self.before(f"{items} = b[p]", "p += 1")
             return
-        unpack = self.constant("unpack_" + fmt.replace("?", "t"), layout(fmt).unpack_from)
+        unpack = self.constant("unpack_" + identifier(fmt), unpacker(fmt))
         comma = "" if ", " in items else ","
         self.before(f"{items}{comma} = {unpack}(b, p)", f"p += {layout(fmt).size}")
+
+
+def identifier(fmt: str) -> str:
+    """A struct format as part of a name."""
+    return fmt.replace("?", "t")
 
 
 @cache
 def layout(fmt: str) -> struct.Struct:
     """The big-endian struct of a run of fields. One object per format, so that flat functions share them."""
     return struct.Struct(">" + fmt)
+
+
+@cache
+def packer(fmt: str) -> Callable[..., bytes]:
+    """``pack`` of a format, one object per format."""
+    return layout(fmt).pack
+
+
+@cache
+def unpacker(fmt: str) -> Callable[..., tuple[Any, ...]]:
+    """``unpack_from`` of a format, one object per format."""
+    return layout(fmt).unpack_from
 
 
 def read_uvarint(b: Buffer, p: int) -> tuple[int, int]:
@@ -223,12 +240,27 @@ def _tag_number(field: tuple[int, bytes]) -> int:
     return field[0]
 
 
-def read_int_array(b: Buffer, p: int, count: int, fmt: str) -> tuple[Any, ...]:
-    """``count`` numbers of one kind. The caller has checked that as many bytes are left, the struct checks the rest."""
-    return struct.unpack_from(f">{count}{fmt}", b, p) if count > 16 else layout(f"{count}{fmt}").unpack_from(b, p)
+SHORT_ARRAY = 16
+"""Up to so many numbers there are ready-made structs for an array; replica lists are that short."""
 
 
-def write_int_array(values: list[Any], fmt: str) -> bytes:
+@cache
+def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
+    """``unpack_from`` of 0, 1, 2, … numbers of a format."""
+    return tuple(unpacker(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
+
+
+@cache
+def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
+    """``pack`` of 0, 1, 2, … numbers of a format."""
+    return tuple(packer(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
+
+
+def read_long_array(b: Buffer, p: int, count: int, fmt: str) -> tuple[Any, ...]:
+    """Any number of numbers. The caller has checked that as many bytes are left, the struct checks the rest."""
+    return struct.unpack_from(f">{count}{fmt}", b, p)
+
+
+def write_long_array(values: list[Any], fmt: str) -> bytes:
     """The numbers one after the other, without their count."""
-    count = len(values)
-    return struct.pack(f">{count}{fmt}", *values) if count > 16 else layout(f"{count}{fmt}").pack(*values)
+    return struct.pack(f">{len(values)}{fmt}", *values)

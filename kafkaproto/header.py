@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _KEY_AND_VERSION = struct.Struct(">hh")
+_CORRELATION_ID = struct.Struct(">i")
 
 
 def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[RequestHeader, int]:
@@ -57,5 +58,6 @@ def decode_response_header(
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int, out: bytearray) -> None:
     """Append the header of an answer to that API and version."""
-    layout = RESPONSE_HEADERS[response_header_version(api_key, api_version)]
-    layout.encode_flat(ResponseHeader(correlation_id), out, None)
+    out += _CORRELATION_ID.pack(correlation_id)
+    if response_header_version(api_key, api_version):
+        out.append(0)  # no tags: none are defined, and we have none to pass on

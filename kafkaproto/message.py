@@ -107,15 +107,16 @@ class Message(WireType, Generic[T]):
 
     def decoder_text(self) -> tuple[str, FlatCode]:
         """The flat decoder's text, and the page with its constants."""
-        code = FlatCode(decoding=True, views=self.has_records or self.leading)
+        code = FlatCode(decoding=True, copied=not (self.leading or self.has_records))
         self.emit_decode(code, "message")
-        if code.views:
-            prologue = ["    b = view[:end]", "    p = pos", "    n = len(b)"]
-            code.line("return message, p")
-        else:
-            # a copy of a small message costs less than indexing a view does
-            prologue = ["    b = bytes(view[pos:end])", "    p = 0", "    n = len(b)"]
+        if code.copied:
+            # bytes are faster to index and to slice than a memoryview is
+            prologue = ["    b = bytes(view[pos:end])", "    p = 0"]
             code.line("return message, pos + p")
+        else:
+            prologue = ["    b = view[:end]", "    p = pos"]
+            code.line("return message, p")
+        prologue.append("    n = len(b)")
         epilogue = ["    except failures as error:", "        raise explain(view, pos, end, error) from None"]
         return code.text("def decode(view, pos, end):", prologue, epilogue), code
 

@@ -270,7 +270,8 @@ class StringType(LengthPrefixed):
                 code.constant("Malformed", flat.Malformed)
                 code.line(f"if {length} > {flat.MAX_STRING_BYTES + 1}: raise Malformed")
             end = self.emit_slice_end(code, length)
-            code.line(f"{target} = str(b[p:{end}], 'utf-8', 'replace')", f"p = {end}")
+            text = f"b[p:{end}].decode('utf-8', 'replace')" if code.copied else f"str(b[p:{end}], 'utf-8', 'replace')"
+            code.line(f"{target} = {text}", f"p = {end}")
 
         self.emit_value_decode(code, target, emit_text)
 
@@ -310,7 +311,7 @@ class BytesType(LengthPrefixed):
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_slice(length: str) -> None:
             end = self.emit_slice_end(code, length)
-            code.line(f"{target} = {f'bytes(b[p:{end}])' if code.views else f'b[p:{end}]'}", f"p = {end}")
+            code.line(f"{target} = {f'b[p:{end}]' if code.copied else f'bytes(b[p:{end}])'}", f"p = {end}")
 
         self.emit_value_decode(code, target, emit_slice)
 
@@ -383,7 +384,7 @@ class ArrayType(LengthPrefixed):
         return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(count)]
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
-        if obj is not None and not isinstance(obj, list | tuple):
+        if obj is not None and type(obj) not in (list, tuple):
             raise EncodeError(path, f"{obj!r} is no list")
         self.build_length(None if obj is None else len(obj), stream, path)
         for i, item in enumerate(obj or ()):
@@ -409,9 +410,12 @@ class ArrayType(LengthPrefixed):
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:
-        code.constant("read_int_array", flat.read_int_array)
+        fmt = self.item.fmt
+        unpackers = code.constant(f"unpack_array_{flat.identifier(fmt)}", flat.array_unpackers(fmt))
+        code.constant("read_long_array", flat.read_long_array)
         code.line(
-            f"{target} = list(read_int_array(b, p, {count}, {self.item.fmt!r}))",
+            f"if {count} <= {flat.SHORT_ARRAY}: {target} = list({unpackers}[{count}](b, p))",
+            f"else: {target} = list(read_long_array(b, p, {count}, {fmt!r}))",
             f"p += {count} * {self.item.size}",
         )
 
@@ -426,22 +430,30 @@ class ArrayType(LengthPrefixed):
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         items, count = code.local("items"), code.local("count")
+        is_no_list = f"type({items}) is not list and type({items}) is not tuple"
         code.before(f"{items} = {source}")
         if self.nullable:
-            code.before(f"if {items} is None: {items}, {count} = (), {self.null_on_wire}", "else:")
-            code.before(f"    if not isinstance({items}, (list, tuple)): raise TypeError")
-            code.before(f"    {count} = {self.wire_length(f'len({items})')}")
+            code.before(f"if {items} is None: {items}, {count} = (), {self.null_on_wire}")
+            code.before(f"elif {is_no_list}: raise TypeError")
+            code.before(f"else: {count} = {self.wire_length(f'len({items})')}")
         else:
-            code.before(f"if not isinstance({items}, (list, tuple)): raise TypeError")
-            code.before(f"{count} = {self.wire_length(f'len({items})')}")
+            code.before(f"if {is_no_list}: raise TypeError", f"{count} = {self.wire_length(f'len({items})')}")
         self.emit_length_encode(code, count)
         if self.is_numeric:
-            code.constant("write_int_array", flat.write_int_array)
-            code.line(f"{code.out} += write_int_array({items}, {self.item.fmt!r})")
+            self._emit_numbers_encode(code, items)
             return
         item = code.local("item")
         with code.block(f"for {item} in {items}:"):
             self.item.emit_encode(code, item)
+
+    def _emit_numbers_encode(self, code: FlatCode, items: str) -> None:
+        fmt = self.item.fmt
+        packers = code.constant(f"pack_array_{flat.identifier(fmt)}", flat.array_packers(fmt))
+        code.constant("write_long_array", flat.write_long_array)
+        code.line(
+            f"if len({items}) <= {flat.SHORT_ARRAY}: {code.out} += {packers}[len({items})](*{items})",
+            f"else: {code.out} += write_long_array({items}, {fmt!r})",
+        )
 
 
 String = StringType(compact=False, nullable=False)

@@ -63,7 +63,7 @@ class GroupCoordinator:
         result = self._join(request, now_ms, reply)
         if result is not None:
             self._outbox.put(reply, result)
-        self._outbox.flush()
+        self._outbox.flush(now_ms)
 
     def _join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
         """An answer to be given now, or None if the join is parked or was answered."""
@@ -167,7 +167,7 @@ class GroupCoordinator:
         result = self._sync(request, now_ms, reply)
         if result is not None:
             self._outbox.put(reply, result)
-        self._outbox.flush()
+        self._outbox.flush(now_ms)
 
     def _sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> SyncResult | None:
         if not request.group_id:
@@ -220,7 +220,7 @@ class GroupCoordinator:
         if group is None:
             return LeaveResult(0, [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving])
         results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
-        self._outbox.flush()
+        self._outbox.flush(now_ms)
         return LeaveResult(0, results)
 
     def _leave_one(self, group: Group, leaving: LeavingMember, now_ms: int) -> int:
@@ -289,7 +289,7 @@ class GroupCoordinator:
         """Forget everything: parked requests are answered, no timer stays."""
         for group in list(self._groups.values()):
             self._end(group, now_ms)
-        self._outbox.flush()
+        self._outbox.flush(now_ms)
 
     # The life of groups
 

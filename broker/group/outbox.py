@@ -19,13 +19,13 @@ class Outbox:
     __slots__ = ("_answers",)
 
     def __init__(self) -> None:
-        self._answers: deque[tuple[Callable[[Any], None], Any]] = deque()
+        self._answers: deque[tuple[Callable[[Any, int], None], Any]] = deque()
 
-    def put(self, reply: Callable[[T], None], result: T) -> None:
+    def put(self, reply: Callable[[T, int], None], result: T) -> None:
         self._answers.append((reply, result))
 
-    def flush(self) -> None:
+    def flush(self, now_ms: int) -> None:
         answers = self._answers
         while answers:
             reply, result = answers.popleft()
-            reply(result)
+            reply(result, now_ms)

@@ -150,7 +150,7 @@ class Rebalance:
 
         def over(at_ms: int) -> None:
             self._initial_wait_over(group, delay_ms, remaining_ms, at_ms)
-            self._outbox.flush()
+            self._outbox.flush(at_ms)
 
         group.join_timer = self._timers.at(now_ms + delay_ms, over)
 
@@ -166,7 +166,7 @@ class Rebalance:
     def _wait_for_joins(self, group: Group, now_ms: int, at_least_ms: int = 0) -> None:
         def over(at_ms: int) -> None:
             self._complete_join(group, at_ms)
-            self._outbox.flush()
+            self._outbox.flush(at_ms)
 
         _cancel(group.join_timer)
         group.join_timer = self._timers.at(now_ms + max(group.rebalance_timeout_ms, at_least_ms), over)
@@ -263,18 +263,18 @@ class Rebalance:
         if member.is_waiting and not member.is_new:
             return
         self.remove_member(group, member, now_ms)
-        self._outbox.flush()
+        self._outbox.flush(now_ms)
 
     def _pending_member_timed_out(self, group: Group, member_id: str, now_ms: int) -> None:
         self.remove_pending_member(group, member_id, now_ms)
-        self._outbox.flush()
+        self._outbox.flush(now_ms)
 
     def _sync_timed_out(self, group: Group, now_ms: int) -> None:
         group.sync_timer = None
         for member_id in list(group.owing_sync):
             self.drop(group, group.members[member_id])
         self.prepare(group, now_ms)
-        self._outbox.flush()
+        self._outbox.flush(now_ms)
 
     def end(self, group: Group, now_ms: int) -> None:
         """The group is no more: nobody is to wait for it. Parked requests hear that the coordinator is elsewhere."""

@@ -79,8 +79,9 @@ class SyncResult:
     assignment: bytes = b""
 
 
-JoinReply = Callable[[JoinResult], None]
-SyncReply = Callable[[SyncResult], None]
+JoinReply = Callable[[JoinResult, int], None]
+SyncReply = Callable[[SyncResult, int], None]
+"""Called with the answer and the time at which it is given."""
 
 
 class LeavingMember(NamedTuple):

@@ -47,6 +47,15 @@ class LogSlice(NamedTuple):
     first_batch_bytes: int
 
 
+class Placed(NamedTuple):
+    """A batch in the store with what the leader gave it; `header` may be the one that came, before the stamps."""
+
+    position: int
+    header: BatchHeader
+    base_offset: int
+    leader_epoch: int
+
+
 NOTHING = LogSlice(b"", 0, 0)
 
 
@@ -56,7 +65,16 @@ class ReplicaLog:
     Offsets: `log_start_offset` <= any readable offset < `log_end_offset`.
     """
 
-    __slots__ = ("epochs", "high_watermark", "log_end_offset", "log_start_offset", "producers", "runs", "store")
+    __slots__ = (
+        "_newest",
+        "epochs",
+        "high_watermark",
+        "log_end_offset",
+        "log_start_offset",
+        "producers",
+        "runs",
+        "store",
+    )
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -64,6 +82,7 @@ class ReplicaLog:
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
+        self._newest: Placed | None = None
         self.epochs = EpochCache()
         self.producers = ProducerStates()
 
@@ -83,7 +102,7 @@ class ReplicaLog:
         patch_offset_and_epoch(batch, 0, base_offset, leader_epoch)
         position = self.store.append(batch)
         self.store.index.add(position, base_offset, header.max_timestamp)
-        self._take(position, header, base_offset, leader_epoch)
+        self._take(Placed(position, header, base_offset, leader_epoch))
         set_time_ms = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
         return Appended(base_offset, self.log_end_offset - 1, set_time_ms, False)
 
@@ -97,6 +116,10 @@ class ReplicaLog:
         Raises OffsetOutOfRange if the leader's log does not reach this one's end.
         """
         leader.check_range(self.log_end_offset)
+        newest = leader._newest
+        if newest is not None and newest.base_offset == self.log_end_offset and at_least_one and end_offset is None:
+            self._take(newest)  # one batch behind, as a follower in step is
+            return newest.header.size
         stop_offset = leader.log_end_offset if end_offset is None else min(end_offset, leader.log_end_offset)
         taken = 0
         for start, end in leader.runs.ranges(self.log_end_offset):
@@ -107,15 +130,17 @@ class ReplicaLog:
                     return taken
                 if header.base_offset < self.log_end_offset and len(self.runs):
                     raise ValueError(f"the leader's batch at {header.base_offset} overlaps; truncate this log first")
-                self._take(position, header, header.base_offset, header.partition_leader_epoch)
+                self._take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
                 taken += size_bytes
         return taken
 
-    def _take(self, position: int, header: BatchHeader, base_offset: int, epoch: int) -> None:
-        """Make the batch at `position` of the store the end of this log."""
+    def _take(self, placed: Placed) -> None:
+        """Make a batch in the store the end of this log."""
+        position, header, base_offset, epoch = placed
         end_offset = base_offset + header.last_offset_delta + 1
         self.runs.extend(position, header.batch_length + PREFIX_BYTES, base_offset, end_offset)
         self.log_end_offset = end_offset
+        self._newest = placed
         if epoch != self.epochs.latest and epoch >= 0:
             self.epochs.assign(epoch, base_offset)
         if header.producer_id >= 0:
@@ -223,6 +248,7 @@ class ReplicaLog:
             self.restart_at(offset)
             return
         self.log_end_offset = self.runs.cut_end(offset)
+        self._newest = None
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
         self.epochs.truncate_from_end(self.log_end_offset)
@@ -246,6 +272,7 @@ class ReplicaLog:
     def restart_at(self, offset: int) -> None:
         """Forget everything and begin again, empty, at `offset`: the leader's log has moved on beyond this one."""
         self.runs.clear()
+        self._newest = None
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
         self.epochs.clear()
         self.producers.clear()

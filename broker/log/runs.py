@@ -62,8 +62,7 @@ class Runs:
             run.end_offset = end_offset
         else:
             runs.append(Run(position, position + size_bytes, base_offset, end_offset))
-            if len(runs) == 1:
-                self._tell_need()
+            self._tell_need()
         self._tail_offset = base_offset
         self._tail_position = position
 
@@ -147,4 +146,5 @@ class Runs:
         self._tail_position = 0
 
     def _tell_need(self) -> None:
-        self.store.reader_needs(self._reader, self._runs[0].start if self._runs else NOTHING_NEEDED)
+        # A later run may lie before an earlier one: where a new leader's log came before what a follower wrote.
+        self.store.reader_needs(self._reader, min((run.start for run in self._runs), default=NOTHING_NEEDED))

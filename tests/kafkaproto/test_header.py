@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from kafkaproto.api import APIS, codec, request_header_version, response_header_version
@@ -69,7 +71,13 @@ def test_W6_a_header_that_is_cut_off_raises() -> None:
 def test_a_header_is_read_in_place_however_large_its_frame_is() -> None:
     out = bytearray()
     encode_request_header(RequestHeader(0, 9, 7, ""), out)
-    frame = memoryview(bytes(out) + bytes(50_000_000))
-    header, end = decode_request_header(frame, 0, len(frame))
+    frame = memoryview(bytes(out) + bytes(10_000_000))
+    decode_request_header(frame, 0, len(out))  # makes the flat code, outside the measurement
+    tracemalloc.start()
+    try:
+        header, end = decode_request_header(frame, 0, len(frame))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     assert (header.client_id, end) == ("", len(out))
-    assert "bytes(view" not in codec(0, 9).request.decoder_text()[0].split("try:")[0]
+    assert peak < 100_000

@@ -43,6 +43,13 @@ class Bench:
             self.timers.run_due(at_ms)
         self.now_ms = until_ms
 
+    def _reply_to(self, answers: Answers) -> Callable[[Any, int], None]:
+        def reply(result: Any, at_ms: int) -> None:
+            assert at_ms == self.now_ms
+            answers.append(result)
+
+        return reply
+
     def join(
         self,
         member_id: str = "",
@@ -55,7 +62,7 @@ class Bench:
         group: str = "g",
         require_id: bool = False,
         skip: bool = False,
-        reply: Callable[[JoinResult], None] | None = None,
+        reply: Callable[[JoinResult, int], None] | None = None,
     ) -> Answers:
         answers = Answers()
         request = JoinRequest(
@@ -71,7 +78,7 @@ class Bench:
             require_id,
             skip,
         )
-        self.coordinator.join(request, self.now_ms, reply or answers.append)
+        self.coordinator.join(request, self.now_ms, reply or self._reply_to(answers))
         return answers
 
     def sync(
@@ -84,12 +91,12 @@ class Bench:
         kind: str | None = None,
         name: str | None = None,
         group: str = "g",
-        reply: Callable[[SyncResult], None] | None = None,
+        reply: Callable[[SyncResult, int], None] | None = None,
     ) -> Answers:
         answers = Answers()
         given = tuple((assignments or {}).items())
         request = SyncRequest(group, generation, member_id, instance, kind, name, given)
-        self.coordinator.sync(request, self.now_ms, reply or answers.append)
+        self.coordinator.sync(request, self.now_ms, reply or self._reply_to(answers))
         return answers
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None, group: str = "g") -> int:

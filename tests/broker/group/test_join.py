@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.group.results import LeavingMember
+from broker.group.results import JoinResult, LeavingMember
 from tests.broker.group.group_bench import DELAY_MS, Bench
 
 INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCING = 23, 24, 25, 26, 27
@@ -269,7 +269,12 @@ def test_a_second_join_of_a_parked_member_frees_the_first(bench: Bench) -> None:
 def test_an_answer_may_come_back_with_a_request_at_once(bench: Bench) -> None:
     """A member that syncs from within its join answer: the other's answer is not lost, and nobody is answered twice."""
     synced: list[object] = []
-    one = bench.join(reply=lambda r: bench.sync(r.member_id, r.generation_id, {r.member_id: b"x"}, reply=synced.append))
+
+    def joined(result: JoinResult, at_ms: int) -> None:
+        own = {result.member_id: b"x"}
+        bench.sync(result.member_id, result.generation_id, own, reply=lambda r, _: synced.append(r))
+
+    one = bench.join(reply=joined)
     two = bench.join()
     bench.advance(DELAY_MS * 2)
     assert one == [] and len(synced) == 1 and two.answer.error_code == 0

@@ -391,3 +391,19 @@ def test_a_log_whose_store_is_closed_says_so_rather_than_hang() -> None:
     log.store.close()
     with pytest.raises(StorageError, match="no longer in the store"):
         log.read(0, ALL, ALL, True)
+
+
+def test_a_later_run_may_lie_before_an_earlier_one_and_keeps_its_bytes() -> None:
+    one = len(batch())
+    leader = new_log(segment_bytes=3 * one)
+    follower = ReplicaLog(leader.store)
+    for _ in range(2):
+        append(leader, batch())
+    leader.raise_log_start(2)
+    for _ in range(4):
+        append(leader, batch(), epoch=1)
+    for _ in range(2):
+        append(follower, batch(), epoch=2)  # written after the leader's batches, at lower offsets
+    follower.replicate_from(leader, ALL)
+    leader.close()
+    assert len(follower.runs) == 2 and [h.base_offset for _, h in follower.batches(0)] == [0, 1, 2, 3, 4, 5]

@@ -225,3 +225,11 @@ def test_a_memory_file_is_a_plain_file_for_sendfile() -> None:
     region = store.region(0, 100_000)
     assert isinstance(region, FileRange)
     assert stat.S_ISREG(os.fstat(region.file.fileno()).st_mode) and "b" in region.file.mode
+
+
+@pytest.mark.parametrize(("allowed", "file_limit"), [(1024, 512), (resource.RLIM_INFINITY, 1 << 19)])
+def test_segment_files_take_half_of_the_descriptors_that_the_process_may_open(
+    allowed: int, file_limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (allowed, allowed))
+    assert MemoryBudget(0).file_limit == file_limit

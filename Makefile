@@ -1,0 +1,72 @@
+# `make` alone lists what there is. Everything is installed into .venv by itself; nothing else of the machine is touched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SPARK ?= 1
+STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check generate rules bench race broker needs needs-java install
+
+help:
+	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
+	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
+	@echo "make check     format, lint, types, import contracts, generated code, rules"
+	@echo "make generate  write kafkaproto/messages from schemas/"
+	@echo "make rules     each rule of RULES.md names its tests, and they exist"
+	@echo "make bench     codec and race; writes the ratios into BENCHMARKS.md"
+	@echo "make race      the broker against the floor of bare asyncio"
+	@echo "make broker    run three brokers on 9092 to 9094; ARGS=\"...\" adds options"
+
+needs:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or later is missing ($$($(PYTHON) --version 2>&1)). Get it: apt install python3.11 python3.11-venv, or brew install python@3.11;" \
+	       "then run make PYTHON=python3.11 ..." >&2; exit 1; }
+	@case "$$(uname -s)" in Linux|Darwin) ;; *) echo "kafkaproto runs on Linux and macOS; on Windows use it inside WSL" >&2; exit 1;; esac
+
+needs-java: needs
+	@java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || { \
+	  echo "A JDK 17 or later is missing (Spark and the Java oracle need it). Get it: apt install openjdk-17-jdk-headless, or brew install openjdk@17;" \
+	       "make demo SPARK=0 does without" >&2; exit 1; }
+
+$(VENV)/.installed-dev: EXTRAS := dev
+$(VENV)/.installed-all: EXTRAS := dev,spark
+$(VENV)/.installed-%: pyproject.toml | needs
+	@echo "installing into $(VENV): $(EXTRAS)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@touch $@
+
+install: $(STAMP)
+
+demo: $(if $(filter 0,$(SPARK)),needs,needs-java) $(STAMP)
+	@$(BIN)/python -m pipeline.demo $(if $(filter 0,$(SPARK)),--without-spark,)
+
+test: needs-java $(VENV)/.installed-all
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m kafkaproto.generator --check
+	$(BIN)/python -m tests.rules
+
+generate: $(STAMP)
+	$(BIN)/python -m kafkaproto.generator
+
+rules: $(STAMP)
+	$(BIN)/python -m tests.rules
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks.codec
+	$(BIN)/python -m benchmarks.race --check
+
+race: $(STAMP)
+	$(BIN)/python -m benchmarks.race --check
+
+broker: $(STAMP)
+	@$(BIN)/kafkaproto broker --brokers 3 -c 0.broker.rack=a -c 1.broker.rack=b -c 2.broker.rack=c \
+	  -c replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector $(ARGS)

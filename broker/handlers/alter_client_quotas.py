@@ -1,0 +1,46 @@
+"""AlterClientQuotas (key 49, versions 0-1): set and remove client quotas (KIP-546).
+
+v1 is flexible.
+Behaviour: Q-19 and Q-20, in `quota.store`; a quota holds from the next request on, on every broker (Q-10).
+"""
+
+from __future__ import annotations
+
+from broker.quota.store import AlterationResult, QuotaAlteration, QuotaOp
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    AlterClientQuotasResponseEntityData,
+    AlterClientQuotasResponseEntryData,
+)
+
+
+def _failed(context: RequestContext, request: AlterClientQuotasRequest, error_code: int) -> Response:
+    asked = [[(e.entity_type, e.entity_name) for e in entry.entity] for entry in request.entries]
+    return _response([AlterationResult(entity, int(error_code)) for entity in asked])
+
+
+@register(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, _failed)
+def alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> Response:
+    alterations = [
+        QuotaAlteration(
+            [(e.entity_type, e.entity_name) for e in entry.entity],
+            [QuotaOp(op.key, op.value, op.remove) for op in entry.ops],
+        )
+        for entry in request.entries
+    ]
+    return _response(context.node.cluster.quota_store.alter(alterations, request.validate_only))
+
+
+def _response(results: list[AlterationResult]) -> Response:
+    entries = [
+        AlterClientQuotasResponseEntryData(
+            int(result.error_code),
+            result.error_message,
+            [AlterClientQuotasResponseEntityData(kind, name) for kind, name in result.entity],
+        )
+        for result in results
+    ]
+    return Response(AlterClientQuotasResponse(entries=entries))

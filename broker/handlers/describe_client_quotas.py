@@ -1,0 +1,42 @@
+"""DescribeClientQuotas (key 48, versions 0-1): which client quotas are set, by a filter over entities (KIP-546).
+
+v1 is flexible.
+Behaviour: Q-21, in `quota.store`.
+"""
+
+from __future__ import annotations
+
+from broker.errors import KafkaError
+from broker.quota.store import FilterComponent
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
+
+
+def _failed(
+    context: RequestContext, request: DescribeClientQuotasRequest, error_code: int, message: str | None = None
+) -> Response:
+    return Response(DescribeClientQuotasResponse(error_code=int(error_code), error_message=message, entries=None))
+
+
+@register(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, _failed)
+def describe_client_quotas(context: RequestContext, request: DescribeClientQuotasRequest) -> Response:
+    components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
+    try:
+        found = context.node.cluster.quota_store.describe(components, request.strict)
+    except KafkaError as error:
+        return _failed(context, request, error.error_code, error.message)
+    entries = [
+        EntryData(
+            [EntityData(kind, name) for kind, name in entity.components()],
+            [ValueData(key, float(value)) for key, value in values.items()],
+        )
+        for entity, values in found
+    ]
+    return Response(DescribeClientQuotasResponse(entries=entries))

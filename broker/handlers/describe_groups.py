@@ -1,0 +1,47 @@
+"""DescribeGroups (key 15, versions 0-5): state, protocol and members of groups.
+
+v1 throttle time; v3 authorised operations; v4 static members; v5 flexible.
+Behaviour: a group that does not exist is Dead, without an error; metadata and assignments are told of stable groups
+only.
+"""
+
+from __future__ import annotations
+
+from broker.group.placement import refusal
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
+"""Read, delete, describe: without access control everybody may do everything (`AclEntry.supportedOperations`)."""
+
+
+def _failed(context: RequestContext, request: DescribeGroupsRequest, error_code: int) -> Response:
+    groups = [DescribedGroup(int(error_code), group_id) for group_id in request.groups]
+    return Response(DescribeGroupsResponse(groups=groups))
+
+
+@register(ApiKey.DESCRIBE_GROUPS, 0, 5, _failed)
+def describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> Response:
+    described = [_describe(context, group_id, request.include_authorized_operations) for group_id in request.groups]
+    return Response(DescribeGroupsResponse(groups=described))
+
+
+def _describe(context: RequestContext, group_id: str, with_operations: bool) -> DescribedGroup:
+    node = context.node
+    error = refusal(node.cluster, node.broker_id, group_id)
+    if error:
+        return DescribedGroup(int(error), group_id)
+    found = node.cluster.groups.describe(group_id)
+    members = [DescribedGroupMember(*member) for member in found.members]
+    group = DescribedGroup(
+        int(found.error_code), group_id, found.state, found.protocol_type, found.protocol_name, members
+    )
+    if with_operations:
+        group.authorized_operations = GROUP_OPERATIONS
+    return group

@@ -1,0 +1,65 @@
+"""FindCoordinator (key 10, versions 0-6): which broker speaks for a group.
+
+v1 key types (0 group, 1 transaction) and messages; v3 flexible; v4 many keys, each with its own error; v5 and v6 change
+no layout. Behaviour: M-8. Without the internal topic the answer is 15, and it is created for the next one. Transactions
+have no coordinator until
+a later issue: they are refused with 53, which no client retries.
+"""
+
+from __future__ import annotations
+
+from broker.errors import KafkaError
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+
+FIRST_VERSION_WITH_MANY_KEYS = 4
+GROUP, TRANSACTION = 0, 1
+OFFSETS_TOPIC = "__consumer_offsets"
+NOWHERE = (-1, "", -1)
+
+
+def _failed(context: RequestContext, request: FindCoordinatorRequest, error_code: int) -> Response:
+    keys = request.coordinator_keys if context.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
+    return _response(context, [_error(key, error_code) for key in keys])
+
+
+@register(ApiKey.FIND_COORDINATOR, 0, 6, _failed)
+def find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> Response:
+    if request.key_type == TRANSACTION:
+        return _failed(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if request.key_type != GROUP:
+        return _failed(context, request, ErrorCode.INVALID_REQUEST)
+    keys = request.coordinator_keys if context.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
+    return _response(context, [_find(context, key) for key in keys])
+
+
+def _find(context: RequestContext, group_id: str) -> Coordinator:
+    node = context.node
+    is_new = OFFSETS_TOPIC not in node.image.topics
+    try:
+        broker_id = node.cluster.coordinator_of(group_id)
+    except KafkaError as error:
+        return _error(group_id, error.error_code)
+    endpoint = node.image.endpoint(broker_id, context.peer.listener_name)
+    if is_new or endpoint is None:
+        return _error(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return Coordinator(group_id, *endpoint[:3])
+
+
+def _error(key: str, error_code: int) -> Coordinator:
+    name = ErrorCode(error_code).name.replace("_", " ").capitalize()
+    return Coordinator(key, *NOWHERE, error_code=int(error_code), error_message=f"{name}.")
+
+
+def _response(context: RequestContext, found: list[Coordinator]) -> Response:
+    if context.api_version >= FIRST_VERSION_WITH_MANY_KEYS:
+        return Response(FindCoordinatorResponse(coordinators=found))
+    one = found[0]
+    # Kafka names even success here.
+    message = one.error_message or ErrorCode.NONE.name
+    answer = FindCoordinatorResponse(
+        error_code=one.error_code, error_message=message, node_id=one.node_id, host=one.host, port=one.port
+    )
+    return Response(answer)

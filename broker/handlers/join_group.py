@@ -1,0 +1,83 @@
+"""JoinGroup (key 11, versions 0-9): become a member of a classic group.
+
+v1 a rebalance timeout of its own (before, the session timeout counts); v4 a member must come back with its member id;
+v5 static members; v6 flexible; v7 protocol type, and no protocol name on error; v8 a reason; v9 a static leader may
+skip the assignment. Behaviour: `group.coordinator`; answered when the rebalance is over, which may be long after.
+"""
+
+from __future__ import annotations
+
+from broker.group.placement import refusal
+from broker.group.results import JoinRequest, JoinResult
+from broker.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+
+FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
+FIRST_VERSION_THAT_NEEDS_A_MEMBER_ID = 4
+FIRST_VERSION_WITH_NULL_PROTOCOL_NAME = 7
+FIRST_VERSION_THAT_CAN_SKIP = 9
+
+
+def _failed(context: RequestContext, request: JoinGroupRequest, error_code: int) -> Response:
+    return _response(context, JoinResult(request.member_id, int(error_code)))
+
+
+@register(ApiKey.JOIN_GROUP, 0, 9, _failed)
+def join_group(context: RequestContext, request: JoinGroupRequest) -> Response | DelayedOperation:
+    node = context.node
+    error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
+    if error:
+        return _failed(context, request, error)
+    operation = DelayedOperation()
+
+    def reply(result: JoinResult, at_ms: int) -> None:
+        operation.complete(_response(context, result), at_ms)
+
+    node.cluster.groups.join(_asked(context, request), context.now_ms, reply)
+    if not operation.done:
+        node.journal.event(
+            context.now_ms,
+            node.broker_id,
+            "parked",
+            api="JoinGroup",
+            client_id=context.client_id,
+            group=request.group_id,
+        )
+    return operation
+
+
+def _asked(context: RequestContext, request: JoinGroupRequest) -> JoinRequest:
+    version = context.api_version
+    has_timeout = version >= FIRST_VERSION_WITH_REBALANCE_TIMEOUT
+    return JoinRequest(
+        request.group_id,
+        request.member_id,
+        request.session_timeout_ms,
+        request.rebalance_timeout_ms if has_timeout else request.session_timeout_ms,
+        request.protocol_type,
+        tuple((p.name, p.metadata) for p in request.protocols),
+        context.client_id or "",
+        f"/{context.peer.client_address}",
+        request.group_instance_id,
+        requires_member_id=version >= FIRST_VERSION_THAT_NEEDS_A_MEMBER_ID,
+        can_skip_assignment=version >= FIRST_VERSION_THAT_CAN_SKIP,
+    )
+
+
+def _response(context: RequestContext, result: JoinResult) -> Response:
+    name = result.protocol_name
+    if name is None and context.api_version < FIRST_VERSION_WITH_NULL_PROTOCOL_NAME:
+        name = ""
+    return Response(
+        JoinGroupResponse(
+            error_code=int(result.error_code),
+            generation_id=result.generation_id,
+            protocol_type=result.protocol_type,
+            protocol_name=name,
+            leader=result.leader_id,
+            skip_assignment=result.skip_assignment,
+            member_id=result.member_id,
+            members=[JoinGroupResponseMember(*member) for member in result.members],
+        )
+    )

@@ -1,0 +1,36 @@
+"""LeaveGroup (key 13, versions 0-5): members go; an administrator may send static ones away by instance id.
+
+v1 throttle time; v3 many members, each with its own error (before, the one member's error is the answer's); v4
+flexible; v5 a reason. Behaviour: `group.coordinator`.
+"""
+
+from __future__ import annotations
+
+from broker.group.placement import refusal
+from broker.group.results import LeavingMember
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+
+FIRST_VERSION_WITH_MANY_MEMBERS = 3
+
+
+def _failed(context: RequestContext, request: LeaveGroupRequest, error_code: int) -> Response:
+    return Response(LeaveGroupResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.LEAVE_GROUP, 0, 5, _failed)
+def leave_group(context: RequestContext, request: LeaveGroupRequest) -> Response:
+    node = context.node
+    error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
+    if error:
+        return _failed(context, request, error)
+    many = context.api_version >= FIRST_VERSION_WITH_MANY_MEMBERS
+    leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]
+    result = node.cluster.groups.leave(
+        request.group_id, leaving if many else [LeavingMember(request.member_id)], context.now_ms
+    )
+    if not many:
+        return _failed(context, request, result.error_code or result.members[0][1])
+    members = [MemberResponse(member.member_id, member.group_instance_id, int(code)) for member, code in result.members]
+    return Response(LeaveGroupResponse(error_code=int(result.error_code), members=members))

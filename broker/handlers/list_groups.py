@@ -1,0 +1,29 @@
+"""ListGroups (key 16, versions 0-5): the groups that this broker speaks for.
+
+v1 throttle time; v3 flexible; v4 states, and a filter for them; v5 types, and a filter for them ("classic" is the only
+one here). Behaviour: each broker lists its own, so a client asks them all.
+"""
+
+from __future__ import annotations
+
+from broker.group.placement import refusal
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+CLASSIC = "classic"
+
+
+def _failed(context: RequestContext, request: ListGroupsRequest, error_code: int) -> Response:
+    return Response(ListGroupsResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.LIST_GROUPS, 0, 5, _failed)
+def list_groups(context: RequestContext, request: ListGroupsRequest) -> Response:
+    node = context.node
+    listed = [
+        ListedGroup(group.group_id, group.protocol_type, group.state, CLASSIC)
+        for group in node.cluster.groups.list_groups(request.states_filter, request.types_filter)
+        if not refusal(node.cluster, node.broker_id, group.group_id)
+    ]
+    return Response(ListGroupsResponse(groups=listed))

@@ -1,0 +1,68 @@
+"""SyncGroup (key 14, versions 0-5): the leader hands out the assignment, every member gets its own.
+
+v1 throttle time; v3 static members; v4 flexible; v5 protocol type and name, which then are mandatory.
+Behaviour: `group.coordinator`; a follower is answered when the leader has spoken.
+"""
+
+from __future__ import annotations
+
+from broker.group.placement import refusal
+from broker.group.results import SyncRequest, SyncResult
+from broker.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+FIRST_VERSION_WITH_PROTOCOL = 5
+
+
+def _failed(context: RequestContext, request: SyncGroupRequest, error_code: int) -> Response:
+    return _response(SyncResult(int(error_code)))
+
+
+@register(ApiKey.SYNC_GROUP, 0, 5, _failed)
+def sync_group(context: RequestContext, request: SyncGroupRequest) -> Response | DelayedOperation:
+    node = context.node
+    if context.api_version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
+        return _failed(context, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
+    if error:
+        return _failed(context, request, error)
+    operation = DelayedOperation()
+
+    def reply(result: SyncResult, at_ms: int) -> None:
+        operation.complete(_response(result), at_ms)
+
+    node.cluster.groups.sync(_asked(request), context.now_ms, reply)
+    if not operation.done:
+        node.journal.event(
+            context.now_ms,
+            node.broker_id,
+            "parked",
+            api="SyncGroup",
+            client_id=context.client_id,
+            group=request.group_id,
+        )
+    return operation
+
+
+def _asked(request: SyncGroupRequest) -> SyncRequest:
+    return SyncRequest(
+        request.group_id,
+        request.generation_id,
+        request.member_id,
+        request.group_instance_id,
+        request.protocol_type,
+        request.protocol_name,
+        [(a.member_id, a.assignment) for a in request.assignments],
+    )
+
+
+def _response(result: SyncResult) -> Response:
+    answer = SyncGroupResponse(
+        error_code=int(result.error_code),
+        protocol_type=result.protocol_type,
+        protocol_name=result.protocol_name,
+        assignment=result.assignment,
+    )
+    return Response(answer)

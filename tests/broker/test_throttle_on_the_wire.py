@@ -1,0 +1,322 @@
+"""Throttle first, mute afterwards (KIP-219), seen from a client's side in virtual time: numbers are exact to the millisecond."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.network.mute import MuteState
+from broker.testing.memory import VirtualCluster
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.produce import ProduceRequest
+from tests.broker.wire import (
+    batch,
+    batch_of_bytes,
+    errors,
+    fetch,
+    flat,
+    limit,
+    metadata,
+    produce,
+    produce_of_bytes,
+    produced,
+    sizes,
+)
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster()
+    made.topic("t")
+    return made
+
+
+def test_T1_T6_the_response_goes_out_at_once_and_the_connection_is_muted_for_its_throttle_time(
+    cluster: VirtualCluster,
+) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    client = cluster.connect()
+    answer = client.ask(produce_of_bytes(client, "t", 105_000), 9)
+    assert answer.throttle_time_ms == 500  # scenario 13
+    assert produced(answer).error_code == 0
+    assert client.answers[-1].at_ms == cluster.now_ms
+    assert client.connection.state is MuteState.MUTED_AND_THROTTLED
+    assert not client.reading
+
+
+def test_T7_T8_what_is_sent_while_muted_is_answered_at_the_end_of_the_throttle_in_order(
+    cluster: VirtualCluster,
+) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    client = cluster.connect()
+    client.ask(produce_of_bytes(client, "t", 105_000), 9)
+    begun = cluster.now_ms
+    sent = [client.send(metadata(), 1), client.send(ApiVersionsRequest(), 0), client.send(metadata(), 1)]
+    cluster.advance(499)
+    assert len(client.answers) == 1
+    cluster.advance(1)
+    assert [a.correlation_id for a in client.answers[1:]] == sent
+    assert {a.at_ms for a in client.answers[1:]} == {begun + 500}
+
+
+def test_T7_other_connections_of_the_client_id_are_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    first, second = cluster.connect(), cluster.connect()
+    assert first.ask(produce_of_bytes(first, "t", 105_000), 9).throttle_time_ms == 500
+    assert second.reading
+    assert second.ask(produce_of_bytes(second, "t", 10_000), 9).throttle_time_ms == 1500
+
+
+def test_T9_a_client_that_reconnects_is_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=1000.0)
+    client = cluster.connect()
+    assert client.ask(produce_of_bytes(client, "t", 15_000), 9).throttle_time_ms == 5000
+    client.connection.close()
+    cluster.advance(5000)
+    again = cluster.connect()
+    assert (
+        again.ask(produce_of_bytes(again, "t", 1000), 9).throttle_time_ms == 6000
+    )  # scenario 14: no credit for waiting
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, 5, 6, 8, 9, 11])
+def test_T1_every_produce_version_is_muted_and_those_with_the_field_tell_the_time(
+    cluster: VirtualCluster, version: int
+) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    client = cluster.connect()
+    answer = client.ask(produce_of_bytes(client, "t", 105_000, version), version)
+    assert answer.throttle_time_ms == (0 if version == 0 else 500)
+    client.send(metadata(), 1)
+    cluster.advance(499)
+    assert len(client.answers) == 1
+    cluster.advance(1)
+    assert len(client.answers) == 2
+
+
+def test_T3_T8_Q11_acks_0_pays_for_its_bytes_and_mutes_although_there_is_no_response(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0, request_percentage=0.01)
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 105_000, acks=0), 9)
+    assert client.answers == []
+    assert client.connection.state is MuteState.MUTED_AND_THROTTLED
+    client.send(metadata(), 1)
+    cluster.advance(499)
+    assert client.answers == []
+    cluster.advance(1)
+    assert len(client.answers) == 1
+
+
+def test_P14_acks_0_is_never_answered_and_the_next_request_is_read_at_once(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.send(produce("t", batch(b"a"), acks=0), 9)
+    client.send(metadata(), 1)
+    assert [a.message.__class__.__name__ for a in client.answers] == ["MetadataResponse"]
+
+
+def test_P14_T12_an_error_with_acks_0_closes_the_connection_after_it_was_charged(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    client = cluster.connect()
+    client.send(ProduceRequest(None, 0, 1000, produce("missing", batch(b"x" * 105_000)).topic_data), 9)
+    assert client.answers == []
+    assert client.closed_ms == cluster.now_ms
+    other = cluster.connect()
+    assert other.ask(produce("t", batch(b"a")), 9).throttle_time_ms > 0
+
+
+def test_T4_Q13_a_throttled_fetch_is_empty_and_its_bytes_are_taken_back(cluster: VirtualCluster) -> None:
+    """Scenario 17: a quota of 1000 B/s and an answer of 10050 bytes: 50 ms and nothing, then the same fetch delivers."""
+    _produce_for_an_answer_of(cluster, 10_050)
+    limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
+    reader = cluster.connect(client_id="reader")
+    answer = reader.ask(fetch(("t", 0, 0)), 11)
+    assert (answer.error_code, answer.responses, answer.session_id) == (0, [], 0)
+    assert answer.throttle_time_ms == 50
+    reader.send(fetch(("t", 0, 0)), 11)
+    cluster.advance(50)
+    assert sizes(reader.latest) == [10_050 - OVERHEAD_BYTES]
+    assert reader.latest.throttle_time_ms == 0
+
+
+OVERHEAD_BYTES = 67
+"""What a fetch answer v11 with one partition of topic `t` counts beside its records: 4, and the body around them (Q-12)."""
+
+
+def _produce_for_an_answer_of(cluster: VirtualCluster, size: int) -> None:
+    """One batch, so large that fetching it is charged `size` bytes."""
+    cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(size - OVERHEAD_BYTES)), 9)
+    free = cluster.connect(client_id="unlimited")
+    free.ask(fetch(("t", 0, 0)), 11)
+    correlation_id_bytes = 4
+    assert free.answers[-1].size_bytes - correlation_id_bytes + 4 == size
+
+
+def test_T4_S10_a_throttled_fetch_keeps_its_session_and_the_next_epoch_delivers(cluster: VirtualCluster) -> None:
+    client = cluster.connect(client_id="reader")
+    session = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
+    assert session > 0
+    cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
+    limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
+    answer = client.ask(fetch(session=(session, 1)), 11)
+    assert (answer.error_code, answer.session_id, answer.responses) == (0, session, [])
+    assert answer.throttle_time_ms > 0
+    client.send(fetch(session=(session, 2)), 11)
+    limit(cluster, client_id="reader", consumer_byte_rate=1_000_000.0)
+    cluster.advance(answer.throttle_time_ms)
+    assert sizes(client.latest) == [20_000]
+
+
+def test_S10_a_throttled_full_fetch_makes_no_session(cluster: VirtualCluster) -> None:
+    cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
+    limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
+    client = cluster.connect(client_id="reader")
+    answer = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11)
+    assert answer.throttle_time_ms > 0
+    assert answer.session_id == 0
+    assert len(cluster.state.nodes[0].sessions) == 0
+
+
+def test_Q14_a_batch_far_above_the_quota_is_throttled_for_ever(cluster: VirtualCluster) -> None:
+    """Scenario 17: quota 250 and an answer of 4096 bytes: 6384 ms first, and never any data."""
+    _produce_for_an_answer_of(cluster, 4096)
+    limit(cluster, client_id="reader", consumer_byte_rate=250.0)
+    request = fetch(("t", 0, 0))
+    client = cluster.connect(client_id="reader")
+    seen = []
+    for _ in range(5):
+        client.send(request, 11)
+        assert client.latest.responses == []
+        seen.append(client.latest.throttle_time_ms)
+        cluster.advance(seen[-1])
+    assert seen[0] == 6384
+    assert all(throttle > 5000 for throttle in seen)
+
+
+def test_T5_Q16_a_followers_fetch_is_neither_charged_nor_throttled() -> None:
+    cluster = VirtualCluster(2)
+    cluster.topic("t", 1, 2)
+    for fetcher in cluster.state.nodes[1].replicas.fetchers.values():
+        fetcher.cut_link(True, cluster.now_ms)
+    limit(cluster, consumer_byte_rate=1.0, request_percentage=0.01)
+    cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(50_000)), 9)
+    follower = cluster.connect()
+    answer = follower.ask(fetch(("t", 0, 0), replica_id=1), 11)
+    assert answer.throttle_time_ms == 0
+    assert sizes(answer) == [50_000]
+    assert follower.connection.state is MuteState.NOT_MUTED
+
+
+def test_T4_a_throttle_is_decided_after_the_long_poll_is_over(cluster: VirtualCluster) -> None:
+    limit(cluster, client_id="reader", consumer_byte_rate=100.0)
+    client = cluster.connect(client_id="reader")
+    client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
+    cluster.advance(200)
+    assert client.answers == []
+    cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(5000)), 9)
+    assert client.answers[-1].at_ms == cluster.now_ms
+    assert client.latest.throttle_time_ms > 0
+    assert client.latest.responses == []
+
+
+def test_T11_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped() -> None:
+    """Scenario 18."""
+    cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
+    cluster.topic("t")
+    limit(cluster, producer_byte_rate=1000.0)
+    client = cluster.connect()
+    begun = cluster.now_ms
+    assert client.ask(produce_of_bytes(client, "t", 13_000), 9).throttle_time_ms == 3000
+    client.send(metadata(), 1)
+    cluster.advance(5000)
+    assert client.closed_ms == begun + 500
+    assert len(client.answers) == 1
+
+
+def test_T11_a_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
+    cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
+    cluster.topic("t")
+    client = cluster.connect()
+    begun = cluster.now_ms
+    client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
+    cluster.advance(1000)
+    assert client.closed_ms == begun + 500
+    partition = cluster.state.nodes[0].replicas.partitions[("t", 0)]
+    assert not partition.watchers
+
+
+def test_T10_the_peer_going_while_muted_harms_nobody(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=1000.0)
+    client, other = cluster.connect(), cluster.connect(client_id="other")
+    client.ask(produce_of_bytes(client, "t", 15_000), 9)
+    client.connection.lost()
+    cluster.advance(10_000)
+    assert errors(other.ask(fetch(("t", 0, 0)), 11)) == [0]
+
+
+def test_Q11_errors_are_charged_like_data(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    client = cluster.connect()
+    answer = client.ask(produce("missing", batch_of_bytes(105_000)), 9)
+    assert produced(answer).error_code == 3
+    assert answer.throttle_time_ms >= 500
+
+
+def test_Q0_each_broker_has_its_own_sensors() -> None:
+    cluster = VirtualCluster(2)
+    cluster.topic("t", 2)
+    limit(cluster, producer_byte_rate=10_000.0)
+    for broker_id in (0, 1):
+        client = cluster.connect(broker_id)
+        request = produce_of_bytes(client, "t", 105_000)
+        request.topic_data[0].partition_data[0].index = broker_id
+        assert client.ask(request, 9).throttle_time_ms == 500
+
+
+def test_F4_one_fetch_takes_no_more_than_the_quota_has_room_for(cluster: VirtualCluster) -> None:
+    writer = cluster.connect(client_id="writer")
+    for _ in range(30):
+        writer.ask(produce("t", batch_of_bytes(1000)), 9)
+    limit(cluster, client_id="reader", consumer_byte_rate=500.0)
+    free, limited = cluster.connect(client_id="free"), cluster.connect(client_id="reader")
+    assert sizes(free.ask(fetch(("t", 0, 0)), 11)) == [30_000]
+    answer = limited.ask(fetch(("t", 0, 0)), 11)
+    assert answer.throttle_time_ms < 200  # 5000 bytes of records and the overhead above them
+    cluster.advance(answer.throttle_time_ms)
+    assert sizes(limited.ask(fetch(("t", 0, 0), partition_max=4000), 11)) == [4000]
+
+
+@pytest.mark.parametrize("semantics", ["kip", "kafka"])
+def test_D9_an_empty_client_id_has_the_default_quota_under_kip_and_none_under_kafka(semantics: str) -> None:
+    cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
+    cluster.topic("t")
+    client = cluster.connect(client_id="")
+    assert client.ask(produce_of_bytes(client, "t", 105_000), 9).throttle_time_ms == (500 if semantics == "kip" else 0)
+
+
+def test_T2_every_answer_with_the_field_carries_the_request_time_throttle(cluster: VirtualCluster) -> None:
+    limit(cluster, request_percentage=1.0)
+    cluster.state.request_cost_ms["Metadata"] = 200.0  # 20 percent of a second at once: over 10 s that is 2 percent
+    client = cluster.connect()
+    answer = client.ask(metadata(), 3)
+    assert answer.throttle_time_ms == 1000  # never more than one window (Q-6)
+    client.send(metadata(), 1)
+    cluster.advance(999)
+    assert len(client.answers) == 1
+    cluster.advance(1)
+    assert len(client.answers) == 2
+
+
+def test_T3_the_larger_of_bytes_and_request_time_counts(cluster: VirtualCluster) -> None:
+    """Scenario 20."""
+    limit(cluster, producer_byte_rate=1.0, request_percentage=0.01)
+    cluster.state.request_cost_ms["Produce"] = 100.0
+    client = cluster.connect()
+    answer = client.ask(produce_of_bytes(client, "t", 500), 9)
+    assert answer.throttle_time_ms == 490_000
+    assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
+
+
+def test_flat_shows_what_a_response_holds(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.ask(produce("t", batch(b"a", b"b")), 9)
+    [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))
+    assert (topic, data.high_watermark, data.last_stable_offset, data.log_start_offset) == ("t", 2, 2, 0)
