@@ -31,6 +31,24 @@ T = TypeVar("T")
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
 
+class Struct:
+    """Base of the generated dataclasses: equality by value, and a text that leaves defaults out."""
+
+    __slots__: tuple[str, ...] = ()
+    __hash__ = None  # type: ignore[assignment]  # structs are mutable
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    def __repr__(self) -> str:
+        default = type(self)()
+        values = [(name, getattr(self, name)) for name in self.__slots__]
+        shown = [f"{name}={value!r}" for name, value in values if value != getattr(default, name)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
 class Tagged(WireType):
     """``Tagged(0, "rack" / CompactString)``: a field that is only sent when it differs from its default (KIP-482)."""
 

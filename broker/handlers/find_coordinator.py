@@ -32,12 +32,12 @@ def find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -
     if request.key_type != GROUP:
         return _failed(context, request, ErrorCode.INVALID_REQUEST)
     keys = request.coordinator_keys if context.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
-    return _response(context, [_find(context, key) for key in keys])
+    is_new = OFFSETS_TOPIC not in context.node.image.topics
+    return _response(context, [_find(context, key, is_new) for key in keys])
 
 
-def _find(context: RequestContext, group_id: str) -> Coordinator:
+def _find(context: RequestContext, group_id: str, is_new: bool) -> Coordinator:
     node = context.node
-    is_new = OFFSETS_TOPIC not in node.image.topics
     try:
         broker_id = node.cluster.coordinator_of(group_id)
     except KafkaError as error:

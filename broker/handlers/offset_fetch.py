@@ -46,7 +46,8 @@ class _Told(NamedTuple):
 
 
 def _failed(context: RequestContext, request: OffsetFetchRequest, error_code: int) -> Response:
-    return _response(context, request, [_Told((), int(error_code)) for _ in request.groups or [None]])
+    many = context.api_version >= FIRST_VERSION_WITH_MANY_GROUPS
+    return _response(context, request, [_Told((), int(error_code))] * (len(request.groups) if many else 1))
 
 
 @register(ApiKey.OFFSET_FETCH, 0, 9, _failed)

@@ -23,7 +23,7 @@ PYTHON_TYPES = {
     "bytes": "bytes",
     "records": "RecordsValue",
 }
-MESSAGE_NAMES = ("Message", "NullableStruct", "Tagged", "TaggedNullableStruct", "Tags")
+MESSAGE_NAMES = ("Message", "NullableStruct", "Struct", "Tagged", "TaggedNullableStruct", "Tags")
 
 
 def banner(sources: str) -> str:
@@ -90,18 +90,32 @@ PRIMITIVE_NAMES = _primitive_names()
 
 
 def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> str:
-    """One slots dataclass with the fields of all versions."""
-    lines = ["@dataclass(slots=True)", f"class {names[struct.name]}:"]
-    if struct.name == message.name:
-        key = "" if message.api_key is None else f"API key {message.api_key}, "
-        flexible = f"flexible from version {message.flexible.lowest}" if message.flexible else "never flexible"
-        lines += [f'    """{key}versions {message.versions}, {flexible}."""', ""]
+    """One slots dataclass with the fields of all versions.
+
+    Comparing and printing come from the base class, and every class has a docstring: what `dataclass` would make
+    instead is most of the time that it takes to import a module.
+    """
+    lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {names[struct.name]}(Struct):"]
+    lines += [f'    """{docstring(struct, message, names)}"""', ""]
     lines += [field_text(field, message, names) for field in struct.fields]
     if message.flexible:
         lines.append("    unknown_tagged_fields: list[tuple[int, bytes]] | None = None")
-    elif not struct.fields:
-        lines.append("    pass")
     return "\n".join(lines) + "\n"
+
+
+def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
+    """What a struct is: the message, or where in it."""
+    if struct.name == message.name:
+        key = "" if message.api_key is None else f"API key {message.api_key}, "
+        flexible = f"flexible from version {message.flexible.lowest}" if message.flexible else "never flexible"
+        return f"{key}versions {message.versions}, {flexible}."
+    places = [
+        f"{'An item of ' if field.type.is_array else ''}``{names[parent.name]}.{field.name}``"
+        for parent in message.structs
+        for field in parent.fields
+        if field.type.name == struct.name
+    ]
+    return ", ".join(places) + "."
 
 
 def field_text(field: Field, message: Message, names: dict[str, str]) -> str:

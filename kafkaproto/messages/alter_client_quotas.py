@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -18,30 +18,36 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class AlterClientQuotasRequestEntityData:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterClientQuotasRequestEntityData(Struct):
+    """An item of ``AlterClientQuotasRequestEntryData.entity``."""
+
     entity_type: str = ""
     entity_name: str | None = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OpData:
+@dataclass(slots=True, eq=False, repr=False)
+class OpData(Struct):
+    """An item of ``AlterClientQuotasRequestEntryData.ops``."""
+
     key: str = ""
     value: float = 0.0
     remove: bool = False
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AlterClientQuotasRequestEntryData:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterClientQuotasRequestEntryData(Struct):
+    """An item of ``AlterClientQuotasRequest.entries``."""
+
     entity: list[AlterClientQuotasRequestEntityData] = field(default_factory=list)
     ops: list[OpData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AlterClientQuotasRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterClientQuotasRequest(Struct):
     """API key 49, versions 0-1, flexible from version 1."""
 
     entries: list[AlterClientQuotasRequestEntryData] = field(default_factory=list)
@@ -49,23 +55,27 @@ class AlterClientQuotasRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AlterClientQuotasResponseEntityData:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterClientQuotasResponseEntityData(Struct):
+    """An item of ``AlterClientQuotasResponseEntryData.entity``."""
+
     entity_type: str = ""
     entity_name: str | None = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AlterClientQuotasResponseEntryData:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterClientQuotasResponseEntryData(Struct):
+    """An item of ``AlterClientQuotasResponse.entries``."""
+
     error_code: int = 0
     error_message: str | None = ""
     entity: list[AlterClientQuotasResponseEntityData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AlterClientQuotasResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterClientQuotasResponse(Struct):
     """API key 49, versions 0-1, flexible from version 1."""
 
     throttle_time_ms: int = 0

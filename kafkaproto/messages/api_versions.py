@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tagged, Tags
+from kafkaproto.message import Message, Struct, Tagged, Tags
 from kafkaproto.primitives import Array, Bool, CompactArray, CompactString, Int16, Int32, Int64
 
 
-@dataclass(slots=True)
-class ApiVersionsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class ApiVersionsRequest(Struct):
     """API key 18, versions 0-4, flexible from version 3."""
 
     client_software_name: str = ""  # v3+, ignorable
@@ -16,32 +16,38 @@ class ApiVersionsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ApiVersion:
+@dataclass(slots=True, eq=False, repr=False)
+class ApiVersion(Struct):
+    """An item of ``ApiVersionsResponse.api_keys``."""
+
     api_key: int = 0
     min_version: int = 0
     max_version: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class SupportedFeatureKey:
+@dataclass(slots=True, eq=False, repr=False)
+class SupportedFeatureKey(Struct):
+    """An item of ``ApiVersionsResponse.supported_features``."""
+
     name: str = ""  # v3+
     min_version: int = 0  # v3+
     max_version: int = 0  # v3+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class FinalizedFeatureKey:
+@dataclass(slots=True, eq=False, repr=False)
+class FinalizedFeatureKey(Struct):
+    """An item of ``ApiVersionsResponse.finalized_features``."""
+
     name: str = ""  # v3+
     max_version_level: int = 0  # v3+
     min_version_level: int = 0  # v3+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ApiVersionsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class ApiVersionsResponse(Struct):
     """API key 18, versions 0-4, flexible from version 3."""
 
     error_code: int = 0

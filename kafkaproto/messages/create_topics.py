@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tagged, Tags
+from kafkaproto.message import Message, Struct, Tagged, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -20,22 +20,28 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class CreatableReplicaAssignment:
+@dataclass(slots=True, eq=False, repr=False)
+class CreatableReplicaAssignment(Struct):
+    """An item of ``CreatableTopic.assignments``."""
+
     partition_index: int = 0
     broker_ids: list[int] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class CreatableTopicConfig:
+@dataclass(slots=True, eq=False, repr=False)
+class CreatableTopicConfig(Struct):
+    """An item of ``CreatableTopic.configs``."""
+
     name: str = ""
     value: str | None = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class CreatableTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class CreatableTopic(Struct):
+    """An item of ``CreateTopicsRequest.topics``."""
+
     name: str = ""
     num_partitions: int = 0
     replication_factor: int = 0
@@ -44,8 +50,8 @@ class CreatableTopic:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class CreateTopicsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class CreateTopicsRequest(Struct):
     """API key 19, versions 0-7, flexible from version 5."""
 
     topics: list[CreatableTopic] = field(default_factory=list)
@@ -54,8 +60,10 @@ class CreateTopicsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class CreatableTopicConfigs:
+@dataclass(slots=True, eq=False, repr=False)
+class CreatableTopicConfigs(Struct):
+    """An item of ``CreatableTopicResult.configs``."""
+
     name: str = ""  # v5+
     value: str | None = ""  # v5+
     read_only: bool = False  # v5+
@@ -64,8 +72,10 @@ class CreatableTopicConfigs:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class CreatableTopicResult:
+@dataclass(slots=True, eq=False, repr=False)
+class CreatableTopicResult(Struct):
+    """An item of ``CreateTopicsResponse.topics``."""
+
     name: str = ""
     topic_id: bytes = bytes(16)  # v7+, ignorable
     error_code: int = 0
@@ -77,8 +87,8 @@ class CreatableTopicResult:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class CreateTopicsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class CreateTopicsResponse(Struct):
     """API key 19, versions 0-7, flexible from version 5."""
 
     throttle_time_ms: int = 0  # v2+, ignorable

@@ -3,19 +3,21 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import Array, CompactArray, CompactNullableString, CompactString, Int16, Int32, String, Uuid
 
 
-@dataclass(slots=True)
-class DeleteTopicState:
+@dataclass(slots=True, eq=False, repr=False)
+class DeleteTopicState(Struct):
+    """An item of ``DeleteTopicsRequest.topics``."""
+
     name: str | None = None  # v6+
     topic_id: bytes = bytes(16)  # v6+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DeleteTopicsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class DeleteTopicsRequest(Struct):
     """API key 20, versions 0-6, flexible from version 4."""
 
     topics: list[DeleteTopicState] = field(default_factory=list)  # v6+
@@ -24,8 +26,10 @@ class DeleteTopicsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DeletableTopicResult:
+@dataclass(slots=True, eq=False, repr=False)
+class DeletableTopicResult(Struct):
+    """An item of ``DeleteTopicsResponse.responses``."""
+
     name: str | None = ""
     topic_id: bytes = bytes(16)  # v6+, ignorable
     error_code: int = 0
@@ -33,8 +37,8 @@ class DeletableTopicResult:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DeleteTopicsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class DeleteTopicsResponse(Struct):
     """API key 20, versions 0-6, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -21,16 +21,18 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class ComponentData:
+@dataclass(slots=True, eq=False, repr=False)
+class ComponentData(Struct):
+    """An item of ``DescribeClientQuotasRequest.components``."""
+
     entity_type: str = ""
     match_type: int = 0
     match: str | None = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeClientQuotasRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeClientQuotasRequest(Struct):
     """API key 48, versions 0-1, flexible from version 1."""
 
     components: list[ComponentData] = field(default_factory=list)
@@ -38,29 +40,35 @@ class DescribeClientQuotasRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class EntityData:
+@dataclass(slots=True, eq=False, repr=False)
+class EntityData(Struct):
+    """An item of ``EntryData.entity``."""
+
     entity_type: str = ""
     entity_name: str | None = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ValueData:
+@dataclass(slots=True, eq=False, repr=False)
+class ValueData(Struct):
+    """An item of ``EntryData.values``."""
+
     key: str = ""
     value: float = 0.0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class EntryData:
+@dataclass(slots=True, eq=False, repr=False)
+class EntryData(Struct):
+    """An item of ``DescribeClientQuotasResponse.entries``."""
+
     entity: list[EntityData] = field(default_factory=list)
     values: list[ValueData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeClientQuotasResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeClientQuotasResponse(Struct):
     """API key 48, versions 0-1, flexible from version 1."""
 
     throttle_time_ms: int = 0

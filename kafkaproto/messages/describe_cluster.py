@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import Bool, CompactArray, CompactNullableString, CompactString, Int16, Int32, Int8
 
 
-@dataclass(slots=True)
-class DescribeClusterRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeClusterRequest(Struct):
     """API key 60, versions 0-1, flexible from version 0."""
 
     include_cluster_authorized_operations: bool = False
@@ -16,8 +16,10 @@ class DescribeClusterRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeClusterBroker:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeClusterBroker(Struct):
+    """An item of ``DescribeClusterResponse.brokers``."""
+
     broker_id: int = 0
     host: str = ""
     port: int = 0
@@ -25,8 +27,8 @@ class DescribeClusterBroker:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeClusterResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeClusterResponse(Struct):
     """API key 60, versions 0-1, flexible from version 0."""
 
     throttle_time_ms: int = 0

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -20,16 +20,18 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class DescribeConfigsResource:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeConfigsResource(Struct):
+    """An item of ``DescribeConfigsRequest.resources``."""
+
     resource_type: int = 0
     resource_name: str = ""
     configuration_keys: list[str] | None = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeConfigsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeConfigsRequest(Struct):
     """API key 32, versions 0-4, flexible from version 4."""
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
@@ -38,16 +40,20 @@ class DescribeConfigsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeConfigsSynonym:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeConfigsSynonym(Struct):
+    """An item of ``DescribeConfigsResourceResult.synonyms``."""
+
     name: str = ""  # v1+
     value: str | None = ""  # v1+
     source: int = 0  # v1+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeConfigsResourceResult:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeConfigsResourceResult(Struct):
+    """An item of ``DescribeConfigsResult.configs``."""
+
     name: str = ""
     value: str | None = ""
     read_only: bool = False
@@ -60,8 +66,10 @@ class DescribeConfigsResourceResult:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeConfigsResult:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeConfigsResult(Struct):
+    """An item of ``DescribeConfigsResponse.results``."""
+
     error_code: int = 0
     error_message: str | None = ""
     resource_type: int = 0
@@ -70,8 +78,8 @@ class DescribeConfigsResult:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeConfigsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeConfigsResponse(Struct):
     """API key 32, versions 0-4, flexible from version 4."""
 
     throttle_time_ms: int = 0

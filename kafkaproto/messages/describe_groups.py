@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -19,8 +19,8 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class DescribeGroupsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeGroupsRequest(Struct):
     """API key 15, versions 0-5, flexible from version 5."""
 
     groups: list[str] = field(default_factory=list)
@@ -28,8 +28,10 @@ class DescribeGroupsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribedGroupMember:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribedGroupMember(Struct):
+    """An item of ``DescribedGroup.members``."""
+
     member_id: str = ""
     group_instance_id: str | None = None  # v4+, ignorable
     client_id: str = ""
@@ -39,8 +41,10 @@ class DescribedGroupMember:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribedGroup:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribedGroup(Struct):
+    """An item of ``DescribeGroupsResponse.groups``."""
+
     error_code: int = 0
     group_id: str = ""
     group_state: str = ""
@@ -51,8 +55,8 @@ class DescribedGroup:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class DescribeGroupsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeGroupsResponse(Struct):
     """API key 15, versions 0-5, flexible from version 5."""
 
     throttle_time_ms: int = 0  # v1+, ignorable

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tagged, Tags
+from kafkaproto.message import Message, Struct, Tagged, Tags
 from kafkaproto.primitives import (
     Array,
     CompactArray,
@@ -23,15 +23,19 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class ReplicaState:
+@dataclass(slots=True, eq=False, repr=False)
+class ReplicaState(Struct):
+    """``FetchRequest.replica_state``."""
+
     replica_id: int = -1  # v15+
     replica_epoch: int = -1  # v15+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class FetchPartition:
+@dataclass(slots=True, eq=False, repr=False)
+class FetchPartition(Struct):
+    """An item of ``FetchTopic.partitions``."""
+
     partition: int = 0
     current_leader_epoch: int = -1  # v9+, ignorable
     fetch_offset: int = 0
@@ -42,24 +46,28 @@ class FetchPartition:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class FetchTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class FetchTopic(Struct):
+    """An item of ``FetchRequest.topics``."""
+
     topic: str = ""  # v0-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
     partitions: list[FetchPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ForgottenTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class ForgottenTopic(Struct):
+    """An item of ``FetchRequest.forgotten_topics_data``."""
+
     topic: str = ""  # v7-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
     partitions: list[int] = field(default_factory=list)  # v7+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class FetchRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class FetchRequest(Struct):
     """API key 1, versions 0-17, flexible from version 12."""
 
     cluster_id: str | None = None  # v12+, tag 0, ignorable
@@ -77,36 +85,46 @@ class FetchRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class EpochEndOffset:
+@dataclass(slots=True, eq=False, repr=False)
+class EpochEndOffset(Struct):
+    """``PartitionData.diverging_epoch``."""
+
     epoch: int = -1  # v12+
     end_offset: int = -1  # v12+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class LeaderIdAndEpoch:
+@dataclass(slots=True, eq=False, repr=False)
+class LeaderIdAndEpoch(Struct):
+    """``PartitionData.current_leader``."""
+
     leader_id: int = -1  # v12+
     leader_epoch: int = -1  # v12+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class SnapshotId:
+@dataclass(slots=True, eq=False, repr=False)
+class SnapshotId(Struct):
+    """``PartitionData.snapshot_id``."""
+
     end_offset: int = -1
     epoch: int = -1
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AbortedTransaction:
+@dataclass(slots=True, eq=False, repr=False)
+class AbortedTransaction(Struct):
+    """An item of ``PartitionData.aborted_transactions``."""
+
     producer_id: int = 0  # v4+
     first_offset: int = 0  # v4+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class PartitionData:
+@dataclass(slots=True, eq=False, repr=False)
+class PartitionData(Struct):
+    """An item of ``FetchableTopicResponse.partitions``."""
+
     partition_index: int = 0
     error_code: int = 0
     high_watermark: int = 0
@@ -121,16 +139,20 @@ class PartitionData:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class FetchableTopicResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class FetchableTopicResponse(Struct):
+    """An item of ``FetchResponse.responses``."""
+
     topic: str = ""  # v0-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
     partitions: list[PartitionData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class NodeEndpoint:
+@dataclass(slots=True, eq=False, repr=False)
+class NodeEndpoint(Struct):
+    """An item of ``FetchResponse.node_endpoints``."""
+
     node_id: int = 0  # v16+
     host: str = ""  # v16+
     port: int = 0  # v16+
@@ -138,8 +160,8 @@ class NodeEndpoint:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class FetchResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class FetchResponse(Struct):
     """API key 1, versions 0-17, flexible from version 12."""
 
     throttle_time_ms: int = 0  # v1+, ignorable

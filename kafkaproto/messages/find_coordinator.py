@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     CompactArray,
     CompactNullableString,
@@ -16,8 +16,8 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class FindCoordinatorRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class FindCoordinatorRequest(Struct):
     """API key 10, versions 0-6, flexible from version 3."""
 
     key: str = ""  # v0-3
@@ -26,8 +26,10 @@ class FindCoordinatorRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class Coordinator:
+@dataclass(slots=True, eq=False, repr=False)
+class Coordinator(Struct):
+    """An item of ``FindCoordinatorResponse.coordinators``."""
+
     key: str = ""  # v4+
     node_id: int = 0  # v4+
     host: str = ""  # v4+
@@ -37,8 +39,8 @@ class Coordinator:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class FindCoordinatorResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class FindCoordinatorResponse(Struct):
     """API key 10, versions 0-6, flexible from version 3."""
 
     throttle_time_ms: int = 0  # v1+, ignorable

@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, NullableString, String
 
 
-@dataclass(slots=True)
-class HeartbeatRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class HeartbeatRequest(Struct):
     """API key 12, versions 0-4, flexible from version 4."""
 
     group_id: str = ""
@@ -18,8 +18,8 @@ class HeartbeatRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class HeartbeatResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class HeartbeatResponse(Struct):
     """API key 12, versions 0-4, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -18,24 +18,28 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class AlterableConfig:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterableConfig(Struct):
+    """An item of ``AlterConfigsResource.configs``."""
+
     name: str = ""
     config_operation: int = 0
     value: str | None = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AlterConfigsResource:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterConfigsResource(Struct):
+    """An item of ``IncrementalAlterConfigsRequest.resources``."""
+
     resource_type: int = 0
     resource_name: str = ""
     configs: list[AlterableConfig] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class IncrementalAlterConfigsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class IncrementalAlterConfigsRequest(Struct):
     """API key 44, versions 0-1, flexible from version 1."""
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
@@ -43,8 +47,10 @@ class IncrementalAlterConfigsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class AlterConfigsResourceResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class AlterConfigsResourceResponse(Struct):
+    """An item of ``IncrementalAlterConfigsResponse.responses``."""
+
     error_code: int = 0
     error_message: str | None = ""
     resource_type: int = 0
@@ -52,8 +58,8 @@ class AlterConfigsResourceResponse:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class IncrementalAlterConfigsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class IncrementalAlterConfigsResponse(Struct):
     """API key 44, versions 0-1, flexible from version 1."""
 
     throttle_time_ms: int = 0

@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import CompactNullableString, Int16, Int32, Int64, NullableString
 
 
-@dataclass(slots=True)
-class InitProducerIdRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class InitProducerIdRequest(Struct):
     """API key 22, versions 0-5, flexible from version 2."""
 
     transactional_id: str | None = ""
@@ -18,8 +18,8 @@ class InitProducerIdRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class InitProducerIdResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class InitProducerIdResponse(Struct):
     """API key 22, versions 0-5, flexible from version 2."""
 
     throttle_time_ms: int = 0  # ignorable

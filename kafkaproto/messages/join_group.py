@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -19,15 +19,17 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class JoinGroupRequestProtocol:
+@dataclass(slots=True, eq=False, repr=False)
+class JoinGroupRequestProtocol(Struct):
+    """An item of ``JoinGroupRequest.protocols``."""
+
     name: str = ""
     metadata: bytes = b""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class JoinGroupRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class JoinGroupRequest(Struct):
     """API key 11, versions 0-9, flexible from version 6."""
 
     group_id: str = ""
@@ -41,16 +43,18 @@ class JoinGroupRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class JoinGroupResponseMember:
+@dataclass(slots=True, eq=False, repr=False)
+class JoinGroupResponseMember(Struct):
+    """An item of ``JoinGroupResponse.members``."""
+
     member_id: str = ""
     group_instance_id: str | None = None  # v5+, ignorable
     metadata: bytes = b""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class JoinGroupResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class JoinGroupResponse(Struct):
     """API key 11, versions 0-9, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v2+, ignorable

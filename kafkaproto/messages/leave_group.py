@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     CompactArray,
@@ -16,16 +16,18 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class MemberIdentity:
+@dataclass(slots=True, eq=False, repr=False)
+class MemberIdentity(Struct):
+    """An item of ``LeaveGroupRequest.members``."""
+
     member_id: str = ""  # v3+
     group_instance_id: str | None = None  # v3+
     reason: str | None = None  # v5+, ignorable
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class LeaveGroupRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class LeaveGroupRequest(Struct):
     """API key 13, versions 0-5, flexible from version 4."""
 
     group_id: str = ""
@@ -34,16 +36,18 @@ class LeaveGroupRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class MemberResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class MemberResponse(Struct):
+    """An item of ``LeaveGroupResponse.members``."""
+
     member_id: str = ""  # v3+
     group_instance_id: str | None = ""  # v3+
     error_code: int = 0  # v3+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class LeaveGroupResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class LeaveGroupResponse(Struct):
     """API key 13, versions 0-5, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable

@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import Array, CompactArray, CompactString, Int16, Int32, String
 
 
-@dataclass(slots=True)
-class ListGroupsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class ListGroupsRequest(Struct):
     """API key 16, versions 0-5, flexible from version 3."""
 
     states_filter: list[str] = field(default_factory=list)  # v4+
@@ -16,8 +16,10 @@ class ListGroupsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ListedGroup:
+@dataclass(slots=True, eq=False, repr=False)
+class ListedGroup(Struct):
+    """An item of ``ListGroupsResponse.groups``."""
+
     group_id: str = ""
     protocol_type: str = ""
     group_state: str = ""  # v4+, ignorable
@@ -25,8 +27,8 @@ class ListedGroup:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ListGroupsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class ListGroupsResponse(Struct):
     """API key 16, versions 0-5, flexible from version 3."""
 
     throttle_time_ms: int = 0  # v1+, ignorable

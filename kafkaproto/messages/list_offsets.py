@@ -3,12 +3,14 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import Array, CompactArray, CompactString, Int16, Int32, Int64, Int8, String
 
 
-@dataclass(slots=True)
-class ListOffsetsPartition:
+@dataclass(slots=True, eq=False, repr=False)
+class ListOffsetsPartition(Struct):
+    """An item of ``ListOffsetsTopic.partitions``."""
+
     partition_index: int = 0
     current_leader_epoch: int = -1  # v4+, ignorable
     timestamp: int = 0
@@ -16,15 +18,17 @@ class ListOffsetsPartition:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ListOffsetsTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class ListOffsetsTopic(Struct):
+    """An item of ``ListOffsetsRequest.topics``."""
+
     name: str = ""
     partitions: list[ListOffsetsPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ListOffsetsRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class ListOffsetsRequest(Struct):
     """API key 2, versions 0-9, flexible from version 6."""
 
     replica_id: int = 0
@@ -33,8 +37,10 @@ class ListOffsetsRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ListOffsetsPartitionResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class ListOffsetsPartitionResponse(Struct):
+    """An item of ``ListOffsetsTopicResponse.partitions``."""
+
     partition_index: int = 0
     error_code: int = 0
     old_style_offsets: list[int] = field(default_factory=list)  # v0
@@ -44,15 +50,17 @@ class ListOffsetsPartitionResponse:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ListOffsetsTopicResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class ListOffsetsTopicResponse(Struct):
+    """An item of ``ListOffsetsResponse.topics``."""
+
     name: str = ""
     partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ListOffsetsResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class ListOffsetsResponse(Struct):
     """API key 2, versions 0-9, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v2+, ignorable

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -20,15 +20,17 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class MetadataRequestTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class MetadataRequestTopic(Struct):
+    """An item of ``MetadataRequest.topics``."""
+
     topic_id: bytes = bytes(16)  # v10+, ignorable
     name: str | None = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class MetadataRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class MetadataRequest(Struct):
     """API key 3, versions 0-12, flexible from version 9."""
 
     topics: list[MetadataRequestTopic] | None = field(default_factory=list)
@@ -38,8 +40,10 @@ class MetadataRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class MetadataResponseBroker:
+@dataclass(slots=True, eq=False, repr=False)
+class MetadataResponseBroker(Struct):
+    """An item of ``MetadataResponse.brokers``."""
+
     node_id: int = 0
     host: str = ""
     port: int = 0
@@ -47,8 +51,10 @@ class MetadataResponseBroker:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class MetadataResponsePartition:
+@dataclass(slots=True, eq=False, repr=False)
+class MetadataResponsePartition(Struct):
+    """An item of ``MetadataResponseTopic.partitions``."""
+
     error_code: int = 0
     partition_index: int = 0
     leader_id: int = 0
@@ -59,8 +65,10 @@ class MetadataResponsePartition:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class MetadataResponseTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class MetadataResponseTopic(Struct):
+    """An item of ``MetadataResponse.topics``."""
+
     error_code: int = 0
     name: str | None = ""
     topic_id: bytes = bytes(16)  # v10+, ignorable
@@ -70,8 +78,8 @@ class MetadataResponseTopic:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class MetadataResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class MetadataResponse(Struct):
     """API key 3, versions 0-12, flexible from version 9."""
 
     throttle_time_ms: int = 0  # v3+, ignorable

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     CompactArray,
@@ -17,8 +17,10 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class OffsetCommitRequestPartition:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetCommitRequestPartition(Struct):
+    """An item of ``OffsetCommitRequestTopic.partitions``."""
+
     partition_index: int = 0
     committed_offset: int = 0
     committed_leader_epoch: int = -1  # v6+, ignorable
@@ -27,15 +29,17 @@ class OffsetCommitRequestPartition:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetCommitRequestTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetCommitRequestTopic(Struct):
+    """An item of ``OffsetCommitRequest.topics``."""
+
     name: str = ""
     partitions: list[OffsetCommitRequestPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetCommitRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetCommitRequest(Struct):
     """API key 8, versions 0-9, flexible from version 8."""
 
     group_id: str = ""
@@ -47,22 +51,26 @@ class OffsetCommitRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetCommitResponsePartition:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetCommitResponsePartition(Struct):
+    """An item of ``OffsetCommitResponseTopic.partitions``."""
+
     partition_index: int = 0
     error_code: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetCommitResponseTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetCommitResponseTopic(Struct):
+    """An item of ``OffsetCommitResponse.topics``."""
+
     name: str = ""
     partitions: list[OffsetCommitResponsePartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetCommitResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetCommitResponse(Struct):
     """API key 8, versions 0-9, flexible from version 8."""
 
     throttle_time_ms: int = 0  # v3+, ignorable

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bool,
@@ -20,22 +20,28 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class OffsetFetchRequestTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchRequestTopic(Struct):
+    """An item of ``OffsetFetchRequest.topics``."""
+
     name: str = ""  # v0-7
     partition_indexes: list[int] = field(default_factory=list)  # v0-7
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchRequestTopics:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchRequestTopics(Struct):
+    """An item of ``OffsetFetchRequestGroup.topics``."""
+
     name: str = ""  # v8+
     partition_indexes: list[int] = field(default_factory=list)  # v8+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchRequestGroup:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchRequestGroup(Struct):
+    """An item of ``OffsetFetchRequest.groups``."""
+
     group_id: str = ""  # v8+
     member_id: str | None = None  # v9+, ignorable
     member_epoch: int = -1  # v9+, ignorable
@@ -43,8 +49,8 @@ class OffsetFetchRequestGroup:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchRequest(Struct):
     """API key 9, versions 0-9, flexible from version 6."""
 
     group_id: str = ""  # v0-7
@@ -54,8 +60,10 @@ class OffsetFetchRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchResponsePartition:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchResponsePartition(Struct):
+    """An item of ``OffsetFetchResponseTopic.partitions``."""
+
     partition_index: int = 0  # v0-7
     committed_offset: int = 0  # v0-7
     committed_leader_epoch: int = -1  # v5-7, ignorable
@@ -64,15 +72,19 @@ class OffsetFetchResponsePartition:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchResponseTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchResponseTopic(Struct):
+    """An item of ``OffsetFetchResponse.topics``."""
+
     name: str = ""  # v0-7
     partitions: list[OffsetFetchResponsePartition] = field(default_factory=list)  # v0-7
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchResponsePartitions:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchResponsePartitions(Struct):
+    """An item of ``OffsetFetchResponseTopics.partitions``."""
+
     partition_index: int = 0  # v8+
     committed_offset: int = 0  # v8+
     committed_leader_epoch: int = -1  # v8+, ignorable
@@ -81,23 +93,27 @@ class OffsetFetchResponsePartitions:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchResponseTopics:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchResponseTopics(Struct):
+    """An item of ``OffsetFetchResponseGroup.topics``."""
+
     name: str = ""  # v8+
     partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)  # v8+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchResponseGroup:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchResponseGroup(Struct):
+    """An item of ``OffsetFetchResponse.groups``."""
+
     group_id: str = ""  # v8+
     topics: list[OffsetFetchResponseTopics] = field(default_factory=list)  # v8+
     error_code: int = 0  # v8+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetFetchResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetFetchResponse(Struct):
     """API key 9, versions 0-9, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v3+, ignorable

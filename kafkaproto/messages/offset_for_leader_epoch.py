@@ -3,27 +3,31 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import Array, CompactArray, CompactString, Int16, Int32, Int64, String
 
 
-@dataclass(slots=True)
-class OffsetForLeaderPartition:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetForLeaderPartition(Struct):
+    """An item of ``OffsetForLeaderTopic.partitions``."""
+
     partition: int = 0
     current_leader_epoch: int = -1  # v2+, ignorable
     leader_epoch: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetForLeaderTopic:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetForLeaderTopic(Struct):
+    """An item of ``OffsetForLeaderEpochRequest.topics``."""
+
     topic: str = ""
     partitions: list[OffsetForLeaderPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetForLeaderEpochRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetForLeaderEpochRequest(Struct):
     """API key 23, versions 0-4, flexible from version 4."""
 
     replica_id: int = -2  # v3+, ignorable
@@ -31,8 +35,10 @@ class OffsetForLeaderEpochRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class EpochEndOffset:
+@dataclass(slots=True, eq=False, repr=False)
+class EpochEndOffset(Struct):
+    """An item of ``OffsetForLeaderTopicResult.partitions``."""
+
     error_code: int = 0
     partition: int = 0
     leader_epoch: int = -1  # v1+, ignorable
@@ -40,15 +46,17 @@ class EpochEndOffset:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetForLeaderTopicResult:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetForLeaderTopicResult(Struct):
+    """An item of ``OffsetForLeaderEpochResponse.topics``."""
+
     topic: str = ""
     partitions: list[EpochEndOffset] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class OffsetForLeaderEpochResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetForLeaderEpochResponse(Struct):
     """API key 23, versions 0-4, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v2+, ignorable

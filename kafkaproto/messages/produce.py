@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tagged, Tags
+from kafkaproto.message import Message, Struct, Tagged, Tags
 from kafkaproto.primitives import (
     Array,
     CompactArray,
@@ -20,22 +20,26 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class PartitionProduceData:
+@dataclass(slots=True, eq=False, repr=False)
+class PartitionProduceData(Struct):
+    """An item of ``TopicProduceData.partition_data``."""
+
     index: int = 0
     records: RecordsValue | None = None
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class TopicProduceData:
+@dataclass(slots=True, eq=False, repr=False)
+class TopicProduceData(Struct):
+    """An item of ``ProduceRequest.topic_data``."""
+
     name: str = ""
     partition_data: list[PartitionProduceData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ProduceRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class ProduceRequest(Struct):
     """API key 0, versions 0-11, flexible from version 9."""
 
     transactional_id: str | None = None  # v3+
@@ -45,22 +49,28 @@ class ProduceRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class BatchIndexAndErrorMessage:
+@dataclass(slots=True, eq=False, repr=False)
+class BatchIndexAndErrorMessage(Struct):
+    """An item of ``PartitionProduceResponse.record_errors``."""
+
     batch_index: int = 0  # v8+
     batch_index_error_message: str | None = None  # v8+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class LeaderIdAndEpoch:
+@dataclass(slots=True, eq=False, repr=False)
+class LeaderIdAndEpoch(Struct):
+    """``PartitionProduceResponse.current_leader``."""
+
     leader_id: int = -1  # v10+
     leader_epoch: int = -1  # v10+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class PartitionProduceResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class PartitionProduceResponse(Struct):
+    """An item of ``TopicProduceResponse.partition_responses``."""
+
     index: int = 0
     error_code: int = 0
     base_offset: int = 0
@@ -72,15 +82,19 @@ class PartitionProduceResponse:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class TopicProduceResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class TopicProduceResponse(Struct):
+    """An item of ``ProduceResponse.responses``."""
+
     name: str = ""
     partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class NodeEndpoint:
+@dataclass(slots=True, eq=False, repr=False)
+class NodeEndpoint(Struct):
+    """An item of ``ProduceResponse.node_endpoints``."""
+
     node_id: int = 0  # v10+
     host: str = ""  # v10+
     port: int = 0  # v10+
@@ -88,8 +102,8 @@ class NodeEndpoint:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class ProduceResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class ProduceResponse(Struct):
     """API key 0, versions 0-11, flexible from version 9."""
 
     responses: list[TopicProduceResponse] = field(default_factory=list)

@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import Int16, Int32, NullableString
 
 
-@dataclass(slots=True)
-class RequestHeader:
+@dataclass(slots=True, eq=False, repr=False)
+class RequestHeader(Struct):
     """versions 0-2, flexible from version 2."""
 
     api_key: int = 0

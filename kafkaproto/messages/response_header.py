@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import Int32
 
 
-@dataclass(slots=True)
-class ResponseHeader:
+@dataclass(slots=True, eq=False, repr=False)
+class ResponseHeader(Struct):
     """versions 0-1, flexible from version 1."""
 
     correlation_id: int = 0

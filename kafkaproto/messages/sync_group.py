@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Tags
+from kafkaproto.message import Message, Struct, Tags
 from kafkaproto.primitives import (
     Array,
     Bytes,
@@ -18,15 +18,17 @@ from kafkaproto.primitives import (
 )
 
 
-@dataclass(slots=True)
-class SyncGroupRequestAssignment:
+@dataclass(slots=True, eq=False, repr=False)
+class SyncGroupRequestAssignment(Struct):
+    """An item of ``SyncGroupRequest.assignments``."""
+
     member_id: str = ""
     assignment: bytes = b""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class SyncGroupRequest:
+@dataclass(slots=True, eq=False, repr=False)
+class SyncGroupRequest(Struct):
     """API key 14, versions 0-5, flexible from version 4."""
 
     group_id: str = ""
@@ -39,8 +41,8 @@ class SyncGroupRequest:
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
-@dataclass(slots=True)
-class SyncGroupResponse:
+@dataclass(slots=True, eq=False, repr=False)
+class SyncGroupResponse(Struct):
     """API key 14, versions 0-5, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
