@@ -30,6 +30,10 @@ from kafkaproto.primitives import (
 T = TypeVar("T")
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
+EXPLAINED_BYTES = 64 * 1024
+"""Up to so many bytes a message that cannot be read is read once more, field by field. Who sends damaged frames of
+100 MB must not get minutes of our time for each."""
+
 
 class Struct:
     """Base of the generated dataclasses: equality by value, and a text that leaves defaults out."""
@@ -129,13 +133,11 @@ class Message(WireType, Generic[T]):
         self.emit_decode(code, "message")
         if code.copied:
             # bytes are faster to index and to slice than a memoryview is
-            prologue = ["    b = bytes(view[pos:end])", "    p = 0"]
-            code.line("return message, pos + p")
+            prologue, position = ["    b = bytes(view[pos:end])", "    p = 0", "    n = len(b)"], "pos + p"
         else:
-            prologue = ["    b = view[:end]", "    p = pos"]
-            code.line("return message, p")
-        prologue.append("    n = len(b)")
-        epilogue = ["    except failures as error:", "        raise explain(view, pos, end, error) from None"]
+            prologue, position = ["    b = view[:end]", "    p = pos", "    n = len(b)"], "p"
+        code.line(f"return message, {position}")
+        epilogue = ["    except failures:", f"        raise explain(view, pos, end, {position}) from None"]
         return code.text("def decode(view, pos, end):", prologue, epilogue), code
 
     def encoder_text(self) -> tuple[str, FlatCode]:
@@ -151,13 +153,15 @@ class Message(WireType, Generic[T]):
         ]
         return code.text("def encode(o, out, splices):", prologue, epilogue), code
 
-    def explain_decode_failure(self, view: memoryview, pos: int, end: int, error: Exception) -> DecodeError:
-        """Read again with the readable form, to say where and why."""
+    def explain_decode_failure(self, view: memoryview, pos: int, end: int, stopped: int) -> DecodeError:
+        """Read again with the readable form, to say where and why; it is slow, so large messages keep their secret."""
+        if end - pos > EXPLAINED_BYTES:
+            return DecodeError(self.cls.__name__, stopped, "cannot be read from about here on")
         try:
             self.parse(view[pos:end])
         except DecodeError as found:
             return DecodeError(found.path, pos + found.offset, found.reason)
-        return DecodeError(self.cls.__name__, pos, f"cannot be read: {error!r}")
+        return DecodeError(self.cls.__name__, stopped, "cannot be read")
 
     def explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
         """Build again with the readable form, to say where and why."""

@@ -37,6 +37,11 @@ class Pull:
         self.hold_at: int | None = None
         self.due = True
 
+    @property
+    def is_held(self) -> bool:
+        """It has what it may have, and asks for nothing more."""
+        return self.hold_at is not None and self.follower.log.log_end_offset >= self.hold_at
+
 
 class ReplicaFetcher:
     """What broker `follower_id` pulls from one leader. Partitions that were answered with data go to the end of the order (R-9)."""
@@ -97,16 +102,24 @@ class ReplicaFetcher:
     # ---- fetching ------------------------------------------------------------------------------------------------------------
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
-        """The leader's partition has more to tell: its parked fetch completes."""
+        """The leader's partition has something new. A. records, or under `kip` a high watermark (D5): the parked fetch completes.
+
+        B. only a high watermark: told with the answer to the fetch that is parked now, when its wait is over (N-10).
+        """
         pull = self._pulls.get((partition.topic, partition.index))
-        if pull is None or pull.due:
+        if pull is None or pull.is_held:
             return
         self.note_idle_fetches(now_ms)
-        pull.due = True
-        if self._settings.delay_ms:
-            self._wait_until(now_ms + self._settings.delay_ms)
-        else:
-            self._soon()
+        stale = self._is_stale(pull)
+        if self._has_more(pull) or (stale and self._settings.strict_kip):
+            pull.due = True
+            if self._settings.delay_ms:
+                self._wait_until(now_ms + self._settings.delay_ms)
+            else:
+                self._soon()
+        elif stale:
+            pull.due = True
+            self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
 
     def note_idle_fetches(self, now_ms: int) -> None:
         """Account for the empty fetches since the fetch was parked: each came replica.fetch.wait.max.ms after the one before."""
@@ -119,7 +132,7 @@ class ReplicaFetcher:
         self._parked_ms = repeated_ms
         for pull in self._pulls.values():
             known = pull.leader.followers.get(self.follower_id)
-            if known is not None and not pull.due:
+            if known is not None and not pull.is_held:
                 known.repeated(repeated_ms)
 
     def _soon(self) -> None:
@@ -128,7 +141,10 @@ class ReplicaFetcher:
             self._turn.soon(self._run)
 
     def _wait_until(self, at_ms: int) -> None:
-        if self._timer is None or self._timer.callback is None:
+        timer = self._timer
+        if timer is None or timer.callback is None or timer.at_ms > at_ms:
+            if timer is not None:
+                timer.cancel()
             self._timer = self._timers.at(at_ms, self._run)
 
     def _run(self, now_ms: int) -> None:
@@ -141,7 +157,7 @@ class ReplicaFetcher:
         told: list[Pull] = []
         for pull in [p for p in self._pulls.values() if p.due]:
             pull.due = False
-            if not pull.leader.is_leader or pull.follower.is_leader:
+            if pull.is_held or not pull.leader.is_leader or pull.follower.is_leader:
                 continue
             size = self._take(pull, remaining, at_least_one=not moved)
             if size:
@@ -166,6 +182,11 @@ class ReplicaFetcher:
         # F-18: the answer carries the high watermark as it was before this follower's own fetch moved it.
         high_watermark = leader.log.high_watermark
         limit = min(self._settings.partition_max_bytes, remaining)
+        if not leader.log.log_start_offset <= follower.log.log_end_offset <= leader.log.log_end_offset:
+            # Out of the leader's range: begin again where it begins (`ReplicaFetcherThread.fetchOffsetAndTruncate`).
+            follower.log.truncate_to(leader.log.log_end_offset)
+            if follower.log.log_end_offset < leader.log.log_start_offset:
+                follower.log.restart_at(leader.log.log_start_offset)
         size = follower.log.replicate_from(leader.log, limit, at_least_one=at_least_one, end_offset=pull.hold_at)
         before = follower.log.high_watermark
         heard = high_watermark if self._settings.strict_kip else min(high_watermark, follower.log.log_end_offset)
@@ -174,7 +195,8 @@ class ReplicaFetcher:
         if known is not None:
             known.high_watermark = high_watermark
         if leader.log.log_start_offset > follower.log.log_start_offset:
-            follower.log.raise_log_start(min(leader.log.log_start_offset, follower.log.high_watermark))
+            reachable = min(follower.log.high_watermark, follower.log.log_end_offset)
+            follower.log.raise_log_start(min(leader.log.log_start_offset, reachable))
         if size or follower.log.high_watermark != before:
             follower.changed()
         return size

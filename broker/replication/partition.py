@@ -78,6 +78,7 @@ class Partition:
     """
 
     __slots__ = (
+        "_is_alive",
         "_on_isr",
         "_soon",
         "_woken",
@@ -111,6 +112,7 @@ class Partition:
         lag_max_ms: int,
         soon: Callable[[Callable[[int], None]], None],
         on_isr: Callable[[Partition, frozenset[int]], None],
+        is_alive: Callable[[int], bool],
     ) -> None:
         self.topic = topic.name
         self.topic_id = topic.topic_id
@@ -132,6 +134,7 @@ class Partition:
         self.limits: TopicLimits
         self._soon = soon
         self._on_isr = on_isr
+        self._is_alive = is_alive
         self._woken = False
 
     def __repr__(self) -> str:
@@ -216,13 +219,16 @@ class Partition:
         lowest = self.log.log_end_offset
         for follower_id, follower in self.followers.items():
             if follower.log_end_offset < lowest and (
-                follower_id in self.isr or now_ms - follower.caught_up_ms <= self.lag_max_ms
+                follower_id in self.isr or self._is_about_to_join(follower_id, follower, now_ms)
             ):
                 lowest = follower.log_end_offset
         if lowest <= self.log.high_watermark:
             return False
         self.log.high_watermark = lowest
         return True
+
+    def _is_about_to_join(self, follower_id: int, follower: Follower, now_ms: int) -> bool:
+        return now_ms - follower.caught_up_ms <= self.lag_max_ms and self._is_alive(follower_id)
 
     def high_watermark_unknown(self) -> bool:
         """KIP-207: a new leader whose high watermark has not reached the start of its epoch yet."""

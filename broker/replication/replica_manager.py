@@ -107,9 +107,13 @@ class ReplicaManager:
         partition = self.partitions.get(key)
         if partition is None:
             partition = self.partitions[key] = self._make(topic, state.index)
+        self._configure(partition, topic)
+        partition.apply(state, self._turn.now_ms)
+
+    def _configure(self, partition: Partition, topic: Topic) -> None:
         partition.limits = self._limits(topic)
         partition.min_isr = self._config.topic(topic.configs, "min.insync.replicas")
-        partition.apply(state, self._turn.now_ms)
+        partition.log.store.segment_bytes = partition.limits.segment_bytes
 
     def _make(self, topic: Topic, index: int) -> Partition:
         store = self._stores.of(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
@@ -121,6 +125,7 @@ class ReplicaManager:
             lag_max_ms=self._config["replica.lag.time.max.ms"],
             soon=self._turn.soon,
             on_isr=self._isr_moved,
+            is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
 
     def _limits(self, topic: Topic) -> TopicLimits:
@@ -140,9 +145,7 @@ class ReplicaManager:
     def refresh_limits(self, image: Image) -> None:
         """A broker setting changed: topics that inherit it take the new value."""
         for (name, _), partition in self.partitions.items():
-            topic = image.topics[name]
-            partition.limits = self._limits(topic)
-            partition.min_isr = self._config.topic(topic.configs, "min.insync.replicas")
+            self._configure(partition, image.topics[name])
 
     def _drop(self, name: str) -> None:
         for partition in list(self._of_topic(name)):
@@ -182,18 +185,17 @@ class ReplicaManager:
     def _truncate_to_leader(partition: Partition, leader: Partition) -> None:
         """Cut what the leader does not have, epoch by epoch as the answers of OffsetForLeaderEpoch tell (KIP-101, KIP-279)."""
         log = partition.log
-        while log.log_end_offset > 0 and log.epochs.latest is not None:
-            epoch, end = leader.log.epochs.end_offset_for(log.epochs.latest, leader.log.log_end_offset)
-            if epoch == -1:
-                log.truncate_to(max(log.log_start_offset, min(log.log_end_offset, leader.log.log_end_offset)))
+        while log.log_end_offset > log.log_start_offset:
+            epoch, end = leader.log.end_offset_for_epoch(log.epochs.latest)
+            if epoch < 0:
+                log.restart_at(leader.log.log_start_offset)
                 return
-            own_epoch, own_end = log.epochs.end_offset_for(epoch, log.log_end_offset)
-            target = min(end, own_end) if own_epoch == epoch else min(end, log.log_end_offset)
-            done = own_epoch == epoch
-            if target < log.log_end_offset:
-                log.truncate_to(target)
-            if done:
+            own_epoch, own_end = log.end_offset_for_epoch(epoch)
+            if own_epoch == epoch:
+                log.truncate_to(min(end, own_end))
                 return
+            # The leader has nothing of the epochs after own_epoch: cut them, and ask again about that one.
+            log.truncate_to(own_end)
 
     def _unfollow(self, topic: str, index: int) -> None:
         for fetcher in self.fetchers.values():

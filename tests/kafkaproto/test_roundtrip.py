@@ -105,3 +105,11 @@ def test_a_failed_encoding_leaves_nothing_behind() -> None:
     with pytest.raises(EncodeError):
         FETCH_REQUEST_V7.encode_flat(FetchRequest(rack_id="", max_bytes=2**31), out, splices)
     assert out == b"kept" and splices == [(1, b"kept")]
+
+
+def test_objects_print_what_differs_from_its_default_and_compare_by_value() -> None:
+    request = FetchRequest(max_wait_ms=500, forgotten_topics_data=[ForgottenTopic("t", partitions=[1])])
+    text = "FetchRequest(max_wait_ms=500, forgotten_topics_data=[ForgottenTopic(topic='t', partitions=[1])])"
+    assert repr(request) == text
+    assert request == eval(text) and request != FetchRequest() and request != 5
+    assert dataclasses.is_dataclass(request) and not hasattr(request, "__dict__")

@@ -1,0 +1,308 @@
+"""The group APIs through the whole broker, version by version, in virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.cluster import java_hash
+from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+UNKNOWN_TOPIC, NOT_AVAILABLE, NOT_COORDINATOR, INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER = 3, 15, 16, 23, 24, 25
+UNSUPPORTED, INVALID_REQUEST, MEMBER_ID_REQUIRED = 35, 42, 79
+DELAY_MS = 3_000
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster(config={"group.initial.rebalance.delay.ms": str(DELAY_MS)})
+    made.topic("t", 2)
+    made.state.controller.ensure_internal("__consumer_offsets")
+    return made
+
+
+def join(group: str = "g", member_id: str = "", instance: str | None = None, **more: Any) -> JoinGroupRequest:
+    protocols = [JoinGroupRequestProtocol("range", b"mine")]
+    return JoinGroupRequest(group, 10_000, 60_000, member_id, instance, "consumer", protocols, **more)
+
+
+def old_join(version: int, **named: Any) -> JoinGroupRequest:
+    """Without the fields that come later."""
+    request = join(**named)
+    if version < 1:
+        request.rebalance_timeout_ms = -1
+    return request
+
+
+def joined(cluster: VirtualCluster, client: MemoryClient, version: int) -> Any:
+    request = old_join(version)
+    if version >= 4:
+        asked = client.ask(request, version)
+        assert (asked.error_code, asked.generation_id) == (MEMBER_ID_REQUIRED, -1)
+        request = old_join(version, member_id=asked.member_id)
+    client.send(request, version)
+    cluster.advance(DELAY_MS)
+    assert client.latest.error_code == 0
+    return client.latest
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_join_in_every_version(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect(client_id="me")
+    before_ms = cluster.now_ms
+    answer = joined(cluster, client, version)
+    assert client.answers[-1].at_ms == before_ms + DELAY_MS
+    assert answer.member_id == answer.leader and answer.member_id.startswith("me-")
+    assert (answer.generation_id, answer.protocol_name) == (1, "range")
+    assert answer.protocol_type == ("consumer" if version >= 7 else None)
+    assert [(m.member_id, m.metadata) for m in answer.members] == [(answer.member_id, b"mine")]
+    refused = client.ask(old_join(version, group=""), version)
+    assert (refused.error_code, refused.protocol_name) == (INVALID_GROUP, None if version >= 7 else "")
+
+
+def test_v0_has_no_rebalance_timeout_of_its_own(cluster: VirtualCluster) -> None:
+    answer = joined(cluster, cluster.connect(), 0)
+    member = cluster.state.groups._groups["g"].members[answer.member_id]
+    assert member.rebalance_timeout_ms == member.session_timeout_ms == 10_000
+
+
+def sync(member_id: str, version: int, generation: int = 1, **assigned: bytes) -> SyncGroupRequest:
+    named = ("consumer", "range") if version >= 5 else (None, None)
+    assignments = [SyncGroupRequestAssignment(name, data) for name, data in assigned.items()]
+    return SyncGroupRequest("g", generation, member_id, None, *named, assignments)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_sync_in_every_version(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect()
+    member_id = joined(cluster, client, 3).member_id
+    answer = client.ask(sync(member_id, version, **{member_id: b"all"}), version)
+    assert (answer.error_code, answer.assignment) == (0, b"all")
+    assert (answer.protocol_type, answer.protocol_name) == (("consumer", "range") if version >= 5 else (None, None))
+    assert client.ask(sync("nobody", version), version).error_code == UNKNOWN_MEMBER
+
+
+def test_sync_v5_must_name_type_and_protocol(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    member_id = joined(cluster, client, 3).member_id
+    assert client.ask(SyncGroupRequest("g", 1, member_id), 5).error_code == INCONSISTENT
+
+
+def test_a_follower_is_answered_when_the_leader_syncs_even_if_another_follower_is_gone(cluster: VirtualCluster) -> None:
+    clients = [cluster.connect() for _ in range(3)]
+    for client in clients:
+        client.send(join(), 3)
+    cluster.advance(3 * DELAY_MS)
+    leader, follower, gone = (client.latest.member_id for client in clients)
+    clients[1].send(sync(follower, 3), 3)
+    clients[2].send(sync(gone, 3), 3)
+    clients[2].connection.close()
+    assert len(clients[1].answers) == 1
+    given = {leader: b"1", follower: b"2", gone: b"3"}
+    assert clients[0].ask(sync(leader, 3, **given), 3).assignment == b"1"
+    assert clients[1].latest.assignment == b"2" and len(clients[2].answers) == 1
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_heartbeat_in_every_version(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect()
+    member_id = joined(cluster, client, 3).member_id
+    assert client.ask(HeartbeatRequest("g", 1, member_id), version).error_code == 0
+    assert client.ask(HeartbeatRequest("g", 1, "nobody"), version).error_code == UNKNOWN_MEMBER
+    assert client.ask(HeartbeatRequest("", 1, member_id), version).error_code == INVALID_GROUP
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_leave_in_every_version(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect()
+    member_id = joined(cluster, client, 3).member_id
+    if version < 3:
+        assert client.ask(LeaveGroupRequest("g", "nobody"), version).error_code == UNKNOWN_MEMBER
+        assert client.ask(LeaveGroupRequest("g", member_id), version).error_code == 0
+    else:
+        leaving = [MemberIdentity("nobody"), MemberIdentity(member_id)]
+        answer = client.ask(LeaveGroupRequest("g", members=leaving), version)
+        assert answer.error_code == 0
+        found = [(m.member_id, m.group_instance_id, m.error_code) for m in answer.members]
+        assert found == [("nobody", None, UNKNOWN_MEMBER), (member_id, None, 0)]
+    assert client.ask(LeaveGroupRequest(""), version).error_code == INVALID_GROUP
+    assert client.ask(DescribeGroupsRequest(["g"]), 0).groups[0].group_state == "Empty"
+
+
+def commit(version: int, *partitions: tuple[str, int, int], group: str = "g", **more: Any) -> OffsetCommitRequest:
+    topics = [
+        OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(index, offset, committed_metadata="note")])
+        for topic, index, offset in partitions
+    ]
+    return OffsetCommitRequest(group, topics=topics, **more)
+
+
+def codes(answer: Any) -> list[tuple[str, int, int]]:
+    return [(t.name, p.partition_index, p.error_code) for t in answer.topics for p in t.partitions]
+
+
+def fetched(client: MemoryClient, version: int, *indexes: int, group: str = "g") -> list[tuple[int, int, int, Any]]:
+    if version >= 8:
+        asked = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group, topics=[OffsetFetchRequestTopics("t", list(indexes))])]
+        )
+    else:
+        asked = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", list(indexes))])
+    answer = client.ask(asked, version)
+    told = answer.groups[0] if version >= 8 else answer
+    assert told.error_code == 0
+    return [
+        (p.partition_index, p.committed_offset, p.error_code, p.metadata) for t in told.topics for p in t.partitions
+    ]
+
+
+@pytest.mark.parametrize("version", range(1, 10))
+def test_commit_and_fetch_in_every_version(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect()
+    answer = client.ask(commit(version, ("t", 0, 42), ("t", 7, 1), ("nope", 0, 1)), version)
+    assert codes(answer) == [("t", 0, 0), ("t", 7, UNKNOWN_TOPIC), ("nope", 0, UNKNOWN_TOPIC)]
+    assert fetched(client, version, 0, 1) == [(0, 42, 0, "note"), (1, -1, 0, "")]
+    assert fetched(client, version, 1, group="other") == [(1, -1, 0, "")]
+
+
+def test_commit_of_a_member_needs_its_generation(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    member_id = joined(cluster, client, 3).member_id
+    client.ask(sync(member_id, 3), 3)
+    good = commit(5, ("t", 1, 5), generation_id_or_member_epoch=1, member_id=member_id)
+    assert codes(client.ask(good, 5)) == [("t", 1, 0)]
+    assert codes(client.ask(commit(5, ("t", 1, 6)), 5)) == [("t", 1, UNKNOWN_MEMBER)]
+    assert fetched(client, 5, 1) == [(1, 5, 0, "note")]
+
+
+def test_commit_takes_its_retention_along(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.ask(commit(3, ("t", 0, 5), retention_time_ms=500_000), 3)
+    client.ask(commit(5, ("t", 1, 6)), 5)
+    cluster.advance(600_000)
+    assert fetched(cluster.connect(), 5, 0, 1) == [(0, -1, 0, ""), (1, 6, 0, "note")]
+
+
+def test_version_0_of_commit_and_fetch_meant_zookeeper(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert codes(client.ask(commit(0, ("t", 0, 1)), 0)) == [("t", 0, UNSUPPORTED)]
+    answer = client.ask(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0, 1])]), 0)
+    assert codes(answer) == [("t", 0, UNSUPPORTED), ("t", 1, UNSUPPORTED)]
+
+
+def test_fetch_of_all_and_of_many_groups(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.ask(commit(8, ("t", 1, 5), ("t", 0, 6), group="a"), 8)
+    client.ask(commit(8, ("t", 1, 7), group="b"), 8)
+    answer = client.ask(OffsetFetchRequest("a", None), 2)
+    assert sorted((p.partition_index, p.committed_offset) for t in answer.topics for p in t.partitions) == [
+        (0, 6),
+        (1, 5),
+    ]
+    assert client.ask(OffsetFetchRequest("nobody", None), 7).topics == []
+    groups = [OffsetFetchRequestGroup("b", topics=None), OffsetFetchRequestGroup("a", topics=[])]
+    answer = client.ask(OffsetFetchRequest(groups=groups), 8)
+    assert [(g.group_id, len(g.topics), g.error_code) for g in answer.groups] == [("b", 1, 0), ("a", 0, 0)]
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_list_and_describe_in_every_version(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect(client_id="me", address="10.0.0.7")
+    member_id = joined(cluster, client, 3).member_id
+    client.ask(sync(member_id, 3, **{member_id: b"all"}), 3)
+    (listed,) = client.ask(ListGroupsRequest(), version).groups
+    assert (listed.group_id, listed.protocol_type) == ("g", "consumer")
+    assert listed.group_state == ("Stable" if version >= 4 else "")
+    assert listed.group_type == ("classic" if version >= 5 else "")
+    found, missing = client.ask(DescribeGroupsRequest(["g", "nobody"], version >= 3), version).groups
+    assert (found.error_code, found.group_state, found.protocol_data) == (0, "Stable", "range")
+    (member,) = found.members
+    assert (member.member_id, member.client_id, member.client_host) == (member_id, "me", "/10.0.0.7")
+    assert (member.member_metadata, member.member_assignment) == (b"mine", b"all")
+    assert found.authorized_operations == (328 if version >= 3 else -(2**31))
+    assert (missing.error_code, missing.group_state) == (0, "Dead")
+
+
+def test_list_filters(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.ask(commit(8, ("t", 1, 5), group="a"), 8)
+    assert [g.group_id for g in client.ask(ListGroupsRequest(["empty"]), 4).groups] == ["a"]
+    assert client.ask(ListGroupsRequest(["Stable"]), 4).groups == []
+    assert client.ask(ListGroupsRequest([], ["consumer"]), 5).groups == []
+    assert len(client.ask(ListGroupsRequest([], ["Classic"]), 5).groups) == 1
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_M8_find_coordinator_in_every_version(version: int) -> None:
+    cluster = VirtualCluster()
+    client = cluster.connect()
+    many = version >= 4
+    request = FindCoordinatorRequest(coordinator_keys=["g", "h"]) if many else FindCoordinatorRequest("g")
+
+    def ask() -> list[tuple[int, int, str, int]]:
+        answer = client.ask(request, version)
+        found = answer.coordinators if many else [answer]
+        return [(c.error_code, c.node_id, c.host, c.port) for c in found]
+
+    # The internal topic is not there yet; it is made for the next one who asks.
+    assert ask() == [(NOT_AVAILABLE, -1, "", -1)] * (2 if many else 1)
+    assert ask() == [(0, 0, "broker0", 9092)] * (2 if many else 1)
+
+
+def test_M8_of_other_key_types(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert client.ask(FindCoordinatorRequest("g", 9), 3).error_code == INVALID_REQUEST
+    assert client.ask(FindCoordinatorRequest("x", 1), 3).error_code == 53
+
+
+def test_M8_the_coordinator_is_the_leader_of_the_groups_partition_and_nobody_else_answers() -> None:
+    cluster = VirtualCluster(3, {"offsets.topic.num.partitions": "50"})
+    cluster.topic("t")
+    topic = cluster.state.controller.ensure_internal("__consumer_offsets")
+    assert java_hash("g") == 103 and java_hash("group") == 98629247
+    clients = [cluster.connect(n) for n in range(3)]
+    for group in ("g", "group", "Ω"):
+        leader = topic.partitions[java_hash(group) % 50].leader
+        found = clients[(leader + 1) % 3].ask(FindCoordinatorRequest(group), 3)
+        assert found.node_id == leader
+        others = [client for n, client in enumerate(clients) if n != leader]
+        assert codes(clients[leader].ask(commit(8, ("t", 0, 5), group=group), 8)) == [("t", 0, 0)]
+        for client in others:
+            assert client.ask(join(group), 3).error_code == NOT_COORDINATOR
+            assert client.ask(HeartbeatRequest(group, 1, "m"), 3).error_code == NOT_COORDINATOR
+            assert client.ask(SyncGroupRequest(group, 1, "m"), 3).error_code == NOT_COORDINATOR
+            assert client.ask(LeaveGroupRequest(group, "m"), 1).error_code == NOT_COORDINATOR
+            assert codes(client.ask(commit(8, ("t", 0, 5), group=group), 8)) == [("t", 0, NOT_COORDINATOR)]
+            assert client.ask(OffsetFetchRequest(group, None), 7).error_code == NOT_COORDINATOR
+            asked = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", [0])])
+            assert codes(client.ask(asked, 1)) == [("t", 0, NOT_COORDINATOR)]
+            assert client.ask(DescribeGroupsRequest([group]), 3).groups[0].error_code == NOT_COORDINATOR
+        assert [group in {g.group_id for g in c.ask(ListGroupsRequest(), 3).groups} for c in clients] == [
+            n == leader for n in range(3)
+        ]
+
+
+def test_a_parked_join_waits_in_the_journal(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.send(join(), 3)
+    assert client.answers == []
+    assert [e.facts["api"] for e in cluster.state.journal.events(kind="parked")] == ["JoinGroup"]
