@@ -1,5 +1,6 @@
 """The script `kafkaproto`: finds the command and imports what it needs, and only that."""
 
+import gc
 import sys
 
 USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against; `kafkaproto broker --help` shows the options
@@ -12,6 +13,7 @@ def main() -> int:
         return 2
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if command == "broker":
+        gc.disable()  # nothing that imports leave is garbage; the broker turns it on again
         from broker.server.main import main as broker
 
         return broker(arguments)

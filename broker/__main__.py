@@ -1,8 +1,11 @@
 """`python -m broker`: the same as `kafkaproto broker`."""
 
+import gc
 import sys
 
-from broker.server.main import main
+gc.disable()  # nothing that imports leave is garbage; `main` turns it on again
+
+from broker.server.main import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main())

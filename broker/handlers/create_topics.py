@@ -33,10 +33,7 @@ def _failed(context: RequestContext, request: CreateTopicsRequest, error_code: i
 @register(ApiKey.CREATE_TOPICS, 0, 7, _failed)
 def create_topics(context: RequestContext, request: CreateTopicsRequest) -> Response:
     named = Counter(t.name for t in request.topics)
-    results = []
-    for asked in request.topics:
-        if named[asked.name] == 1:
-            results.append(_create(context, asked, request.validate_only))
+    results = [_create(context, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1]
     results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
     return Response(CreateTopicsResponse(topics=results))
 

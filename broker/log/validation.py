@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from broker.log.errors import InvalidBatch, RecordError
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
+from kafkaproto.records import checksum
 from kafkaproto.records.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
@@ -233,7 +232,7 @@ def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
         return Valid(batch, header)
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
-    _CRC.pack_into(corrected, _CRC_AT, crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))
+    _CRC.pack_into(corrected, _CRC_AT, checksum.crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))
     return Valid(memoryview(corrected), read_header(corrected))
 
 

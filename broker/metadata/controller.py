@@ -43,7 +43,10 @@ class Controller:
         self._publish(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
 
     def broker_stopped(self, broker_id: int) -> None:
-        """Fence it: it leaves every ISR but those it is the last member of, and its leaderships go to others (clean only, or unclean where allowed)."""
+        """Fence it: it leaves every ISR but those it is the last member of, and its leaderships go to others.
+
+        Clean elections only, or unclean ones where unclean.leader.election.enable allows.
+        """
         self._set_alive(broker_id, False)
         self._review([t for t in self.image.topics.values() if any(broker_id in p.isr for p in t.partitions)])
 

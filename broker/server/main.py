@@ -159,6 +159,7 @@ def _get_ready(cluster: Cluster) -> None:
     """What a first request would have to wait for."""
     cluster.apis  # noqa: B018 - loads the handlers
     gc.freeze()
+    gc.enable()
 
 
 def _make_topics(cluster: Cluster, topics: Sequence[tuple[str, int, int]]) -> None:

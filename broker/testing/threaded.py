@@ -109,7 +109,8 @@ def cluster(
     """A running cluster in a thread.
 
     topics: name to partitions, or to the arguments of `create_topic`. config: Kafka's broker settings, `1.broker.rack` for one broker.
-    options, see `Options`: clock "jump" (wall time that `clock.advance` moves on), "manual" (stands still) or "system"; semantics, … Raises ConfigError, ValueError.
+    options, see `Options`: clock "jump" (wall time that `clock.advance` moves on), "manual" (stands still) or "system"; semantics, …
+    Raises ConfigError, ValueError.
     """
     state = new_cluster(brokers, config, options)
     loop = asyncio.new_event_loop()
