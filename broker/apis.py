@@ -11,6 +11,7 @@ import importlib
 import logging
 import pkgutil
 from collections.abc import Sequence
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import KafkaError
@@ -30,13 +31,15 @@ from broker.registry import (
 from kafkaproto.api import ApiKey, Codec, codec
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, spliced_parts, start_frame
-from kafkaproto.header import decode_request_header, encode_response_header
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, spliced_parts
+from kafkaproto.header import REQUEST_HEADERS, start_response
 
 if TYPE_CHECKING:
     from broker.node import Node
 
 logger = logging.getLogger("kafkaproto.apis")
+
+_KEY_AND_VERSION = Struct(">hh")
 
 PERCENT_PER_MS = 0.1
 """One thread for one second is 100 percent, so a millisecond is a tenth of one (Q-15)."""
@@ -88,15 +91,14 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
     if size < 4:
         asker.refuse(f"a frame of {size} bytes holds no request header")
         return
-    key = int.from_bytes(frame[0:2], "big", signed=True)
-    version = int.from_bytes(frame[2:4], "big", signed=True)
+    key, version = _KEY_AND_VERSION.unpack_from(frame)
     registration = node.apis.get(key)
     if registration is None or not registration.min_version <= version <= registration.max_version:
         _unsupported(node, asker, frame, key, version, now_ms)
         return
     api = codec(key, version)
     try:
-        header, position = decode_request_header(frame, 0, size)
+        header, position = REQUEST_HEADERS[api.request_header_version].decode_flat(frame, 0, size)
         request, _ = api.decode_request(frame, position, size)
     except DecodeError as error:
         asker.refuse(f"{api.name} request v{version} cannot be read: {error}")
@@ -112,8 +114,20 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
 
 
 def _handle(registration: Registration, context: RequestContext, request: Any) -> Result | DelayedOperation:
+    """Request time is measured while somebody's is limited, and only then (Q-1, Q-15)."""
+    node = context.node
+    if not node.quotas.request.enabled:
+        return _call(registration, context, request)
+    started_ms = node.clock.precise_ms()
+    result = _call(registration, context, request)
+    context.handling_ms += (
+        node.clock.precise_ms() - started_ms if node.clock.is_wall else node.scripted_cost_ms(context.api_key)
+    )
+    return result
+
+
+def _call(registration: Registration, context: RequestContext, request: Any) -> Result | DelayedOperation:
     """A handler that raises answers with its API's own error form and the connection stays (W-7)."""
-    started_ms = context.node.handling_clock_ms()
     try:
         return registration.handler(context, request)
     except KafkaError as error:
@@ -121,9 +135,6 @@ def _handle(registration: Registration, context: RequestContext, request: Any) -
     except Exception:
         logger.exception("%s v%d failed", ApiKey(context.api_key).name, context.api_version)
         return registration.failed(context, request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    finally:
-        context.handling_ms += context.node.handling_clock_ms() - started_ms
-        context.handling_ms += context.node.scripted_cost_ms(context.api_key)
 
 
 def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version: int, now_ms: int) -> None:
@@ -158,14 +169,12 @@ def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) ->
 
 def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
     quotas = context.node.quotas
+    if not quotas.request.enabled and not (charge is Charge.PRODUCE and quotas.produce.enabled):
+        return NOT_THROTTLED
     percent = context.handling_ms * PERCENT_PER_MS
     if charge is Charge.PRODUCE:
-        if not quotas.produce.enabled and not quotas.request.enabled:
-            return NOT_THROTTLED
         size = context.size_bytes
         charged = charge_produce(quotas, asker.principal, context.client_id, size, percent, acks, context.now_ms)
-    elif not quotas.request.enabled:
-        return NOT_THROTTLED
     elif charge is Charge.EXEMPT:
         return charge_exempt(quotas, percent, context.now_ms)
     else:
@@ -201,9 +210,8 @@ Frame = tuple[bytearray, list[tuple[int, Any]], int]
 
 
 def _encode(context: RequestContext, api: Codec, message: Any) -> Frame:
-    out = start_frame()
+    out = start_response(context.correlation_id, api.response_header_version)
     splices: list[tuple[int, Any]] = []
-    encode_response_header(context.api_key, context.api_version, context.correlation_id, out)
     api.encode_response(message, out, splices)
     return out, splices, finish_frame(out, splices)
 

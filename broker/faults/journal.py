@@ -73,7 +73,7 @@ class Journal:
     """`requests()`, `throttles()`, `events()` read it, oldest first; `total` counts everything ever noted."""
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
-        self._requests: deque[RequestSeen] = deque(maxlen=capacity)
+        self._requests: deque[tuple[Any, ...]] = deque(maxlen=capacity)
         self._throttles: deque[ThrottleSeen] = deque(maxlen=capacity)
         self._events: deque[EventSeen] = deque(maxlen=capacity)
         self.total = 0
@@ -82,8 +82,9 @@ class Journal:
 
     def request(self, context: RequestContext, throttle_time_ms: int, response_bytes: int) -> None:
         peer = context.peer
+        # A plain tuple in the order of RequestSeen: every request pays for this line, readers make the rest.
         self._requests.append(
-            RequestSeen(
+            (
                 context.now_ms,
                 context.node.broker_id,
                 peer.connection_id,
@@ -97,7 +98,9 @@ class Journal:
                 throttle_time_ms,
             )
         )
-        self._noted()
+        self.total += 1
+        if self.watchers:
+            self._tell()
 
     def throttle(self, context: RequestContext, reason: ThrottleReason) -> None:
         self._throttles.append(
@@ -111,6 +114,9 @@ class Journal:
 
     def _noted(self) -> None:
         self.total += 1
+        self._tell()
+
+    def _tell(self) -> None:
         for watcher in tuple(self.watchers):
             watcher()
 
@@ -122,7 +128,7 @@ class Journal:
             raise ValueError(f"api={api!r} is no Kafka API; use for example 'Produce', 'Fetch', 'ListOffsets'")
         return [
             r
-            for r in self._requests
+            for r in map(RequestSeen._make, self._requests)
             if (api is None or r.api == api)
             and (client_id is None or r.client_id == client_id)
             and (broker is None or r.broker_id == broker)
@@ -136,7 +142,7 @@ class Journal:
 
     def latest(self, count: int) -> Iterator[RequestSeen]:
         """The newest `count` requests, newest first: what a failing test prints."""
-        return islice(reversed(self._requests), count)
+        return map(RequestSeen._make, islice(reversed(self._requests), count))
 
     def clear(self) -> None:
         self._requests.clear()

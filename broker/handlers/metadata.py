@@ -56,8 +56,10 @@ def metadata(context: RequestContext, request: MetadataRequest) -> Response:
 
 def _asks_oddly(request: MetadataRequest, version: int) -> bool:
     """M-2: a null name, or a topic id before ids are served."""
-    if not request.topics or version >= FIRST_VERSION_BY_ID:
-        return any(t.name is None and t.topic_id == NO_TOPIC_ID for t in request.topics or ())
+    if not request.topics:
+        return False
+    if version >= FIRST_VERSION_BY_ID:
+        return any(t.name is None and t.topic_id == NO_TOPIC_ID for t in request.topics)
     return any(t.name is None or t.topic_id != NO_TOPIC_ID for t in request.topics)
 
 

@@ -5,10 +5,10 @@ A channel that is muted is not read. It is unmuted when its response has been wr
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 
 
-class MuteState(Enum):
+class MuteState(IntEnum):
     NOT_MUTED = auto()
     MUTED = auto()
     MUTED_AND_RESPONSE_PENDING = auto()
@@ -16,7 +16,7 @@ class MuteState(Enum):
     MUTED_AND_THROTTLED_AND_RESPONSE_PENDING = auto()
 
 
-class MuteEvent(Enum):
+class MuteEvent(IntEnum):
     REQUEST_RECEIVED = auto()
     THROTTLE_STARTED = auto()
     RESPONSE_SENT = auto()
