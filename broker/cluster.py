@@ -93,6 +93,7 @@ class Cluster:
         self.groups = self._new_groups()
         self._stores = Stores(self.budget)
         self._next_producer_id = 0
+        self._isr_changes: dict[tuple[str, int], Sequence[int]] = {}
         self.request_cost_ms: dict[str, float] = {}
         """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
         self.on_broker_change: list[Callable[[Node], None]] = []
@@ -205,7 +206,14 @@ class Cluster:
     # ---- the controller's decisions ------------------------------------------------------------------------------------------
 
     def _change_isr(self, topic: str, index: int, isr: Sequence[int]) -> None:
-        self.controller.change_isr(topic, index, isr)
+        """One image for all that leaders decide in a turn: a broker that comes back joins thousands of partitions at once."""
+        if not self._isr_changes:
+            self.turn.soon(self._publish_isr)
+        self._isr_changes[(topic, index)] = isr
+
+    def _publish_isr(self, now_ms: int) -> None:
+        changes, self._isr_changes = self._isr_changes, {}
+        self.controller.change_isr(changes)
 
     def _image_changed(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         if not changed:

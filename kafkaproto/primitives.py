@@ -1,4 +1,4 @@
-"""The wire types of Kafka's protocol as constructs: integers, strings, bytes, uuids, records and arrays of them.
+"""The wire types of Kafka's protocol as constructs: integers, strings, bytes, uuids and records.
 
 Each type says its bytes twice: ``_parse`` and ``_build`` are the readable form, which walks a stream and names path and
 offset when something is wrong; ``emit_decode`` and ``emit_encode`` write the lines that do the same in flat code. A
@@ -370,92 +370,6 @@ class RecordsType(BytesType):
         )
 
 
-class ArrayType(LengthPrefixed):
-    """A list of values of one type, its count in front. The count is never above the number of bytes left."""
-
-    def __init__(self, item: WireType, *, compact: bool, nullable: bool) -> None:
-        super().__init__(width="i", compact=compact, nullable=nullable)
-        self.item = item
-
-    def _parse(self, stream: BinaryIO, context: Any, path: str) -> list[Any] | None:
-        count = self.parse_length(stream, path)
-        if count is None:
-            return None
-        return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(count)]
-
-    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
-        if obj is not None and type(obj) not in (list, tuple):
-            raise EncodeError(path, f"{obj!r} is no list")
-        self.build_length(None if obj is None else len(obj), stream, path)
-        for i, item in enumerate(obj or ()):
-            self.item._build(item, stream, context, f"{path}[{i}]")
-        return obj
-
-    def emit_decode(self, code: FlatCode, target: str) -> None:
-        def emit_items(count: str) -> None:
-            code.constant("Malformed", flat.Malformed)
-            if self.compact:
-                code.line(f"{count} -= 1")
-            code.line(f"if not 0 <= {count} <= n - p: raise Malformed")
-            if self.is_numeric:
-                self._emit_numbers_decode(code, target, count)
-            else:
-                self._emit_loop_decode(code, target, count)
-
-        self.emit_value_decode(code, target, emit_items)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether one struct format reads all items at once."""
-        return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
-
-    def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:
-        fmt = self.item.fmt
-        unpackers = code.constant(f"unpack_array_{flat.identifier(fmt)}", flat.array_unpackers(fmt))
-        code.constant("read_long_array", flat.read_long_array)
-        code.line(
-            f"if {count} <= {flat.SHORT_ARRAY}: {target} = list({unpackers}[{count}](b, p))",
-            f"else: {target} = list(read_long_array(b, p, {count}, {fmt!r}))",
-            f"p += {count} * {self.item.size}",
-        )
-
-    def _emit_loop_decode(self, code: FlatCode, target: str, count: str) -> None:
-        # a list of its own: the target may be a variable of the loop around this one
-        items, item = code.local("items"), code.local("item")
-        code.line(f"{items} = []")
-        with code.block(f"for _ in range({count}):"):
-            self.item.emit_decode(code, item)
-            code.line(f"{items}.append({item})")
-        code.line(f"{target} = {items}")
-
-    def emit_encode(self, code: FlatCode, source: str) -> None:
-        items, count = code.local("items"), code.local("count")
-        is_no_list = f"type({items}) is not list and type({items}) is not tuple"
-        code.before(f"{items} = {source}")
-        if self.nullable:
-            code.before(f"if {items} is None: {items}, {count} = (), {self.null_on_wire}")
-            code.before(f"elif {is_no_list}: raise TypeError")
-            code.before(f"else: {count} = {self.wire_length(f'len({items})')}")
-        else:
-            code.before(f"if {is_no_list}: raise TypeError", f"{count} = {self.wire_length(f'len({items})')}")
-        self.emit_length_encode(code, count)
-        if self.is_numeric:
-            self._emit_numbers_encode(code, items)
-            return
-        item = code.local("item")
-        with code.block(f"for {item} in {items}:"):
-            self.item.emit_encode(code, item)
-
-    def _emit_numbers_encode(self, code: FlatCode, items: str) -> None:
-        fmt = self.item.fmt
-        packers = code.constant(f"pack_array_{flat.identifier(fmt)}", flat.array_packers(fmt))
-        code.constant("write_long_array", flat.write_long_array)
-        code.line(
-            f"if len({items}) <= {flat.SHORT_ARRAY}: {code.out} += {packers}[len({items})](*{items})",
-            f"else: {code.out} += write_long_array({items}, {fmt!r})",
-        )
-
-
 String = StringType(compact=False, nullable=False)
 NullableString = StringType(compact=False, nullable=True)
 CompactString = StringType(compact=True, nullable=False)
@@ -470,23 +384,3 @@ Records = RecordsType(compact=False, nullable=False)
 NullableRecords = RecordsType(compact=False, nullable=True)
 CompactRecords = RecordsType(compact=True, nullable=False)
 CompactNullableRecords = RecordsType(compact=True, nullable=True)
-
-
-def Array(item: WireType) -> ArrayType:  # reads as a type in a layout
-    """A list: int32 count, then the items."""
-    return ArrayType(item, compact=False, nullable=False)
-
-
-def NullableArray(item: WireType) -> ArrayType:
-    """A list or None: int32 count, -1 for None."""
-    return ArrayType(item, compact=False, nullable=True)
-
-
-def CompactArray(item: WireType) -> ArrayType:
-    """A list: uvarint count + 1, then the items."""
-    return ArrayType(item, compact=True, nullable=False)
-
-
-def CompactNullableArray(item: WireType) -> ArrayType:
-    """A list or None: uvarint count + 1, 0 for None."""
-    return ArrayType(item, compact=True, nullable=True)

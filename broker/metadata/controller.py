@@ -167,14 +167,21 @@ class Controller:
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
-    def change_isr(self, topic: str, index: int, isr: Sequence[int]) -> None:
-        """What a leader decided about its followers (`AlterPartition`). Only live replicas may join."""
-        state = self.image.partition(topic, index)
-        if state is None:
-            return
-        new = tuple(r for r in state.replicas if r in isr and self.image.is_alive(r))
-        if new and new != state.isr:
-            self._replace(topic, replace(state, isr=new, partition_epoch=state.partition_epoch + 1))
+    def change_isr(self, wanted: Mapping[tuple[str, int], Sequence[int]]) -> None:
+        """What leaders decided about their followers, all in one image (`AlterPartition`). Only live replicas may join."""
+        changed: dict[str, Topic] = {}
+        for (name, index), isr in wanted.items():
+            topic = changed.get(name) or self.image.topics.get(name)
+            if topic is None or index >= len(topic.partitions):
+                continue
+            state = topic.partitions[index]
+            new = tuple(r for r in state.replicas if r in isr and self.image.is_alive(r))
+            if new and new != state.isr:
+                partitions = list(topic.partitions)
+                partitions[index] = replace(state, isr=new, partition_epoch=state.partition_epoch + 1)
+                changed[name] = replace(topic, partitions=tuple(partitions))
+        if changed:
+            self._publish(self.image.with_topics(changed), tuple(changed))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make `leader` lead, one epoch on. Raises KafkaError 3 for an unknown partition, 80 when it is not alive and in sync."""

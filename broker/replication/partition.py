@@ -95,6 +95,7 @@ class Partition:
         "limits",
         "log",
         "min_isr",
+        "partition_epoch",
         "pullers",
         "replicas",
         "topic",
@@ -121,6 +122,7 @@ class Partition:
         self.log = log
         self.leader_id = -1
         self.leader_epoch = -1
+        self.partition_epoch = -1
         self.epoch_start_offset = 0
         self.is_leader = False
         self.gone = False
@@ -150,6 +152,7 @@ class Partition:
         self.isr = frozenset(state.isr)
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
         self.is_leader = state.leader == self.broker_id
         if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
             self.epoch_start_offset = self.log.log_end_offset

@@ -5,14 +5,14 @@ Must never know wire messages, connections, client quotas or sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from broker.config import BrokerConfig
 from broker.errors import KafkaError
 from broker.log.replica_log import ReplicaLog
 from broker.log.store import MemoryBudget, Store
 from broker.log.validation import TopicLimits
-from broker.metadata.image import Image, PartitionState, Topic
+from broker.metadata.image import Image, Topic
 from broker.replication.fetcher import FetcherSettings, ReplicaFetcher
 from broker.replication.partition import Partition
 from broker.replication.selector import (
@@ -66,6 +66,7 @@ class ReplicaManager:
     ) -> None:
         self.broker_id = broker_id
         self.partitions: dict[tuple[str, int], Partition] = {}
+        self._by_topic: dict[str, dict[int, Partition]] = {}
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self.strict_kip = strict_kip
         self._config = config
@@ -84,40 +85,38 @@ class ReplicaManager:
         """First half of a change, for every broker: partitions come, go, lead or not."""
         for name in changed:
             topic = image.topics.get(name)
-            if topic is None:
+            held = self._by_topic.get(name, {})
+            if held and (topic is None or any(p.topic_id != topic.topic_id for p in held.values())):
                 self._drop(name)
+            if topic is not None:
+                self._apply_topic(topic)
+
+    def _apply_topic(self, topic: Topic) -> None:
+        limits = self._limits(topic)
+        min_isr = self._config.topic(topic.configs, "min.insync.replicas")
+        for state in topic.partitions:
+            if self.broker_id not in state.replicas:
                 continue
-            if any(p.topic_id != topic.topic_id for p in self._of_topic(name)):
-                self._drop(name)
-            for state in topic.partitions:
-                if self.broker_id in state.replicas:
-                    self._apply_partition(topic, state)
+            partition = self.partitions.get((topic.name, state.index)) or self._make(topic, state.index)
+            self._configure(partition, limits, min_isr)
+            if partition.partition_epoch != state.partition_epoch:
+                partition.apply(state, self._turn.now_ms)
 
     def apply_following(self, changed: Sequence[str]) -> None:
         """Second half, once every broker knows its roles: follow the new leaders."""
         for name in changed:
-            for partition in list(self._of_topic(name)):
+            for partition in self._by_topic.get(name, {}).values():
                 self._follow(partition)
 
-    def _of_topic(self, name: str) -> Iterator[Partition]:
-        return (p for (topic, _), p in self.partitions.items() if topic == name)
-
-    def _apply_partition(self, topic: Topic, state: PartitionState) -> None:
-        key = (topic.name, state.index)
-        partition = self.partitions.get(key)
-        if partition is None:
-            partition = self.partitions[key] = self._make(topic, state.index)
-        self._configure(partition, topic)
-        partition.apply(state, self._turn.now_ms)
-
-    def _configure(self, partition: Partition, topic: Topic) -> None:
-        partition.limits = self._limits(topic)
-        partition.min_isr = self._config.topic(topic.configs, "min.insync.replicas")
-        partition.log.store.segment_bytes = partition.limits.segment_bytes
+    @staticmethod
+    def _configure(partition: Partition, limits: TopicLimits, min_isr: int) -> None:
+        partition.limits = limits
+        partition.min_isr = min_isr
+        partition.log.store.segment_bytes = limits.segment_bytes
 
     def _make(self, topic: Topic, index: int) -> Partition:
         store = self._stores.of(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
-        return Partition(
+        partition = Partition(
             topic,
             index,
             self.broker_id,
@@ -127,6 +126,9 @@ class ReplicaManager:
             on_isr=self._isr_moved,
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
+        self.partitions[(topic.name, index)] = partition
+        self._by_topic.setdefault(topic.name, {})[index] = partition
+        return partition
 
     def _limits(self, topic: Topic) -> TopicLimits:
         def value(name: str) -> object:
@@ -144,17 +146,21 @@ class ReplicaManager:
 
     def refresh_limits(self, image: Image) -> None:
         """A broker setting changed: topics that inherit it take the new value."""
-        for (name, _), partition in self.partitions.items():
-            self._configure(partition, image.topics[name])
+        for name, held in self._by_topic.items():
+            topic = image.topics[name]
+            limits = self._limits(topic)
+            min_isr = self._config.topic(topic.configs, "min.insync.replicas")
+            for partition in held.values():
+                self._configure(partition, limits, min_isr)
 
     def _drop(self, name: str) -> None:
-        for partition in list(self._of_topic(name)):
-            del self.partitions[(name, partition.index)]
-            self._unfollow(name, partition.index)
+        for index, partition in self._by_topic.pop(name, {}).items():
+            del self.partitions[(name, index)]
+            self._unfollow(name, index)
             partition.gone = True
             partition.is_leader = False
             partition.changed()
-            self._stores.forget(partition.topic_id, partition.index)
+            self._stores.forget(partition.topic_id, index)
 
     # ---- following -----------------------------------------------------------------------------------------------------------
 

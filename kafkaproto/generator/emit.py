@@ -23,7 +23,21 @@ PYTHON_TYPES = {
     "bytes": "bytes",
     "records": "RecordsValue",
 }
-MESSAGE_NAMES = ("Message", "NullableStruct", "Struct", "Tagged", "TaggedNullableStruct", "Tags")
+IMPORTED_NAMES = {
+    "kafkaproto.arrays": {"Array", "CompactArray", "CompactNullableArray", "NullableArray"},
+    "kafkaproto.message": {"Message", "NullableStruct", "TaggedNullableStruct"},
+    "kafkaproto.primitives": {
+        *("Bool", "Float64", "Int16", "Int32", "Int64", "Int8", "RecordsValue", "Uint16", "Uint32", "Uuid"),
+        *(
+            compact + null + base
+            for base in ("String", "Bytes", "Records")
+            for compact in ("", "Compact")
+            for null in ("", "Nullable")
+        ),
+    },
+    "kafkaproto.structs": {"Struct"},
+    "kafkaproto.tags": {"Tagged", "Tags"},
+}
 
 
 def banner(sources: str) -> str:
@@ -62,10 +76,10 @@ def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
 def imports(body: str) -> str:
     """The imports that the body needs."""
     used = set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", body))
-    primitive = used & PRIMITIVE_NAMES
     lines = ["from dataclasses import dataclass" + (", field" if "field(" in body else ""), ""]
-    lines += import_lines("kafkaproto.message", used & set(MESSAGE_NAMES))
-    lines += import_lines("kafkaproto.primitives", primitive)
+    for source, names in IMPORTED_NAMES.items():
+        if used & names:
+            lines += import_lines(source, used & names)
     return "\n".join(["", *lines, ""])
 
 
@@ -75,18 +89,6 @@ def import_lines(source: str, names: Iterable[str]) -> list[str]:
     if len(line) <= LINE_LENGTH:
         return [line]
     return [f"from {source} import (", *(f"    {name}," for name in sorted(names)), ")"]
-
-
-def _primitive_names() -> set[str]:
-    names = {"RecordsValue", "Bool", "Float64", "Uuid"}
-    names |= {f"{kind}{bits}" for kind, bits in [("Int", 8), ("Int", 16), ("Int", 32), ("Int", 64)]}
-    names |= {"Uint16", "Uint32"}
-    for base in ("String", "Bytes", "Records", "Array"):
-        names |= {compact + nullable + base for compact in ("", "Compact") for nullable in ("", "Nullable")}
-    return names
-
-
-PRIMITIVE_NAMES = _primitive_names()
 
 
 def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> str:

@@ -3,11 +3,10 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tags
+from kafkaproto.arrays import Array, CompactArray
+from kafkaproto.message import Message
 from kafkaproto.primitives import (
-    Array,
     Bool,
-    CompactArray,
     CompactNullableString,
     CompactString,
     Float64,
@@ -16,6 +15,8 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,8 +3,11 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tagged, Tags
-from kafkaproto.primitives import Array, Bool, CompactArray, CompactString, Int16, Int32, Int64
+from kafkaproto.arrays import Array, CompactArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import Bool, CompactString, Int16, Int32, Int64
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tagged, Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,12 +3,10 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tagged, Tags
+from kafkaproto.arrays import Array, CompactArray, CompactNullableArray
+from kafkaproto.message import Message
 from kafkaproto.primitives import (
-    Array,
     Bool,
-    CompactArray,
-    CompactNullableArray,
     CompactNullableString,
     CompactString,
     Int16,
@@ -18,6 +16,8 @@ from kafkaproto.primitives import (
     String,
     Uuid,
 )
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tagged, Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,22 +3,21 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tags
+from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
+from kafkaproto.message import Message
 from kafkaproto.primitives import (
-    Array,
     Bool,
-    CompactArray,
-    CompactNullableArray,
     CompactNullableString,
     CompactString,
     Float64,
     Int16,
     Int32,
     Int8,
-    NullableArray,
     NullableString,
     String,
 )
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,8 +3,11 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tags
-from kafkaproto.primitives import Bool, CompactArray, CompactNullableString, CompactString, Int16, Int32, Int8
+from kafkaproto.arrays import CompactArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,12 +3,11 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tags
+from kafkaproto.arrays import Array, CompactArray
+from kafkaproto.message import Message
 from kafkaproto.primitives import (
-    Array,
     Bool,
     Bytes,
-    CompactArray,
     CompactBytes,
     CompactNullableString,
     CompactString,
@@ -17,6 +16,8 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

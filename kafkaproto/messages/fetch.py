@@ -3,11 +3,9 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tagged, Tags
+from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
+from kafkaproto.message import Message
 from kafkaproto.primitives import (
-    Array,
-    CompactArray,
-    CompactNullableArray,
     CompactNullableRecords,
     CompactNullableString,
     CompactString,
@@ -15,12 +13,13 @@ from kafkaproto.primitives import (
     Int32,
     Int64,
     Int8,
-    NullableArray,
     NullableRecords,
     RecordsValue,
     String,
     Uuid,
 )
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tagged, Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

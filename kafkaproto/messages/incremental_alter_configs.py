@@ -3,19 +3,11 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tags
-from kafkaproto.primitives import (
-    Array,
-    Bool,
-    CompactArray,
-    CompactNullableString,
-    CompactString,
-    Int16,
-    Int32,
-    Int8,
-    NullableString,
-    String,
-)
+from kafkaproto.arrays import Array, CompactArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,10 +3,9 @@
 
 from dataclasses import dataclass, field
 
-from kafkaproto.message import Message, Struct, Tagged, Tags
+from kafkaproto.arrays import Array, CompactArray
+from kafkaproto.message import Message
 from kafkaproto.primitives import (
-    Array,
-    CompactArray,
     CompactNullableRecords,
     CompactNullableString,
     CompactString,
@@ -18,6 +17,8 @@ from kafkaproto.primitives import (
     RecordsValue,
     String,
 )
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tagged, Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -3,8 +3,10 @@
 
 from dataclasses import dataclass
 
-from kafkaproto.message import Message, Struct, Tags
+from kafkaproto.message import Message
 from kafkaproto.primitives import Int16, Int32, NullableString
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)

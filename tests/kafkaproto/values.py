@@ -7,9 +7,9 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from kafkaproto.arrays import ArrayType
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import (
-    ArrayType,
     Bool,
     BytesType,
     FixedWidth,

@@ -10,9 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from kafkaproto.arrays import ArrayType
 from kafkaproto.generator.spec import Message as Definition
-from kafkaproto.message import Message, NullableStruct, Tagged
-from kafkaproto.primitives import ArrayType, BytesType, Float64, RecordsType, Uuid, WireType
+from kafkaproto.message import Message, NullableStruct
+from kafkaproto.primitives import BytesType, Float64, RecordsType, Uuid, WireType
+from kafkaproto.tags import Tagged
 
 PROGRAM = Path(__file__).with_name("Oracle.java")
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m")

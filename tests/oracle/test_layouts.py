@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.arrays import ArrayType
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.generator import SCHEMAS
 from kafkaproto.generator.refresh import FIELD_FACTS, facts, read_errors, to_text, wanted_files
 from kafkaproto.generator.spec import FIELD_NAMES
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import ArrayType, BytesType, FixedWidth, RecordsType, StringType, WireType
+from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, WireType
 from tests.kafkaproto.catalogue import ENTRIES, Entry
 from tests.oracle.jars import clients_jar
 from tests.oracle.oracle import Oracle

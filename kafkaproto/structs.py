@@ -1,0 +1,83 @@
+"""What a message's objects are made of: the base of the generated dataclasses, and their defaults.
+
+A field that differs from its default must be sent, or may not be lost; the comparison is here twice, for the readable
+form and as an expression of flat code. This module must never know wire types.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from kafkaproto.flat import FlatCode
+
+UNKNOWN_TAGS = "unknown_tagged_fields"
+
+Defaults = dict[str, Callable[[], Any]]
+"""Field name to what makes its default, in the order of the fields."""
+
+
+class Struct:
+    """Base of the generated dataclasses: equality by value, and a text that leaves defaults out."""
+
+    __slots__: tuple[str, ...] = ()
+    __hash__ = None  # type: ignore[assignment]  # structs are mutable
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    def __repr__(self) -> str:
+        default = type(self)()
+        values = [(name, getattr(self, name)) for name in self.__slots__]
+        shown = [f"{name}={value!r}" for name, value in values if value != getattr(default, name)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def defaults_of(cls: type) -> Defaults:
+    """What makes the defaults of a dataclass."""
+    return {field.name: _default_factory(field) for field in dataclasses.fields(cls)}
+
+
+def _default_factory(field: dataclasses.Field[Any]) -> Callable[[], Any]:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory
+    return lambda: field.default
+
+
+def differs(value: Any, default: Any) -> bool:
+    """Whether a value must be sent: kept unknown tags that are None or empty are the same."""
+    if dataclasses.is_dataclass(default) and type(value) is type(default):
+        return any(
+            bool(getattr(value, f.name))
+            if f.name == UNKNOWN_TAGS
+            else differs(getattr(value, f.name), getattr(default, f.name))
+            for f in dataclasses.fields(default)
+        )
+    if isinstance(default, list):
+        return value is None or len(value) > 0
+    return bool(value != default)
+
+
+def emit_default(code: FlatCode, make: Callable[[], Any]) -> str:
+    """The expression that makes a field's default."""
+    default = make()
+    if dataclasses.is_dataclass(default):
+        return code.constant(type(default).__name__, type(default)) + "()"
+    return repr(default)
+
+
+def emit_differs(code: FlatCode, source: str, default: Any) -> str:
+    """The expression that is true if the value must be sent. Structs are compared field by field, in place."""
+    if dataclasses.is_dataclass(default):
+        return " or ".join(
+            f"{source}.{f.name}"
+            if f.name == UNKNOWN_TAGS
+            else emit_differs(code, f"{source}.{f.name}", getattr(default, f.name))
+            for f in dataclasses.fields(default)
+        )
+    if isinstance(default, list):
+        return f"({source} is None or len({source}) > 0)"
+    return f"{source} is not None" if default is None else f"{source} != {default!r}"

@@ -1,0 +1,145 @@
+"""The tag section of flexible versions (KIP-482): optional fields behind their numbers, known and unknown.
+
+This module must never know which message it is in.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any, BinaryIO
+
+from construct import Construct
+
+from kafkaproto import flat
+from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.flat import FlatCode
+from kafkaproto.primitives import WireType, parse_uvarint, read, remaining
+from kafkaproto.structs import UNKNOWN_TAGS, Defaults, differs, emit_default, emit_differs
+
+
+class Tagged(WireType):
+    """``Tagged(0, "rack" / CompactString)``: a field that is only sent when it differs from its default (KIP-482)."""
+
+    def __init__(self, tag: int, field: Construct) -> None:
+        super().__init__()
+        self.tag = tag
+        self.name = field.name
+        self.type: WireType = field.subcon
+
+
+class Tags(WireType):
+    """The tag section that ends every struct of a flexible version.
+
+    Unknown tags are kept as ``(tag, bytes)`` and written back between the known ones. ``reserved`` are tags that
+    belong to other versions: Kafka refuses them here, so that a misplaced field is not taken for an unknown one.
+    """
+
+    def __init__(self, *fields: Tagged, reserved: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        self.fields = fields
+        self.reserved = reserved
+
+    def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
+        """The fields that are there, by name; unknown ones under `UNKNOWN_TAGS`."""
+        known = {field.tag: field for field in self.fields}
+        values: dict[str, Any] = {}
+        unknown: flat.RawTags = []
+        for _ in range(self._parse_count(stream, f"{path}.(tags)")):
+            offset = stream.tell()
+            tag = parse_uvarint(stream, f"{path}.(tags)")
+            here = f"{path}.(tag {tag})"
+            size = parse_uvarint(stream, here)
+            if size > remaining(stream):
+                raise DecodeError(here, offset, f"{size} bytes, but {remaining(stream)} are left")
+            if tag in self.reserved:
+                raise DecodeError(here, offset, "is a field of other versions only")
+            if tag not in known:
+                unknown.append((tag, read(stream, size, here)))
+                continue
+            field, end = known[tag], stream.tell() + size
+            values[field.name] = field.type._parse(stream, context, f"{path}.{field.name}")
+            if stream.tell() != end:
+                raise DecodeError(f"{path}.{field.name}", offset, f"does not fill the {size} bytes of its tag")
+        if unknown:
+            values[UNKNOWN_TAGS] = unknown
+        return values
+
+    def _parse_count(self, stream: BinaryIO, path: str) -> int:
+        offset = stream.tell()
+        count = parse_uvarint(stream, path)
+        if count > remaining(stream):
+            raise DecodeError(path, offset, f"{count} tags, but {remaining(stream)} bytes are left")
+        return count
+
+    def build_values(self, obj: Any, defaults: Defaults, stream: BinaryIO, path: str) -> None:
+        """Write the section of a struct: the fields that differ from their defaults, and the unknown ones it kept."""
+        known = []
+        for field in self.fields:
+            value = getattr(obj, field.name)
+            if differs(value, defaults[field.name]()):
+                payload = BytesIO()  # of its own: the size comes first
+                field.type._build(value, payload, None, f"{path}.{field.name}")
+                known.append((field.tag, payload.getvalue()))
+        out = bytearray()
+        try:
+            flat.write_tags(out, known, getattr(obj, UNKNOWN_TAGS))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise EncodeError(f"{path}.{UNKNOWN_TAGS}", str(error)) from None
+        stream.write(out)
+
+    def emit_values_decode(self, code: FlatCode, defaults: Defaults) -> dict[str, str]:
+        """Write the reading of the section; field name to its variable."""
+        count, unknown = code.local("tags"), code.local("unknown")
+        code.fixed("B", count)
+        variables = {field.name: code.local(field.name) for field in self.fields}
+        for name, variable in variables.items():
+            code.line(f"{variable} = {emit_default(code, defaults[name])}")
+        variables[UNKNOWN_TAGS] = unknown
+        code.line(f"{unknown} = None")
+        if self.fields or self.reserved:
+            with code.block(f"if {count}:"):
+                self._emit_loop(code, variables, count)
+        else:
+            code.constant("read_raw_tags", flat.read_raw_tags)
+            code.line(f"if {count}: {unknown}, p = read_raw_tags(b, p, n, {count})")
+        return variables
+
+    def _emit_loop(self, code: FlatCode, variables: dict[str, str], count: str) -> None:
+        tag, size, end, unknown = code.local("tag"), code.local("size"), code.local("q"), variables[UNKNOWN_TAGS]
+        code.constant("read_uvarint", flat.read_uvarint)
+        code.constant("read_uvarint_tail", flat.read_uvarint_tail)
+        code.constant("Malformed", flat.Malformed)
+        code.line(f"if {count} > 127: {count}, p = read_uvarint_tail(b, p, {count})")
+        code.line(f"if {count} > n - p: raise Malformed")
+        with code.block(f"for _ in range({count}):"):
+            code.line(f"{tag}, p = read_uvarint(b, p)", f"{size}, p = read_uvarint(b, p)")
+            code.line(f"{end} = p + {size}", f"if {end} > n: raise Malformed")
+            keyword = "if"
+            for field in self.fields:
+                with code.block(f"{keyword} {tag} == {field.tag}:"):
+                    field.type.emit_decode(code, variables[field.name])
+                    code.line(f"if p != {end}: raise Malformed")
+                keyword = "elif"
+            if self.reserved:
+                code.line(f"{keyword} {tag} in {self.reserved!r}: raise Malformed")
+            with code.block("else:"):
+                code.line(f"if {unknown} is None: {unknown} = []")
+                code.line(f"{unknown}.append(({tag}, bytes(b[p:{end}])))", f"p = {end}")
+
+    def emit_values_encode(self, code: FlatCode, source: str, defaults: Defaults) -> None:
+        """Write the writing of the section of the struct ``source``."""
+        code.constant("write_tags", flat.write_tags)
+        unknown = f"{source}.{UNKNOWN_TAGS}"
+        if not self.fields:
+            code.line(f"if {unknown}: write_tags({code.out}, [], {unknown})", f"else: {code.out}.append(0)")
+            return
+        known = code.local("known")
+        code.line(f"{known} = []")
+        for field in self.fields:
+            value, payload = f"{source}.{field.name}", code.local("payload")
+            with code.block(f"if {emit_differs(code, value, defaults[field.name]())}:"):
+                code.line(f"{payload} = bytearray()")
+                with code.output(payload):
+                    field.type.emit_encode(code, value)
+                code.line(f"{known}.append(({field.tag}, {payload}))")
+        code.line(f"if {known} or {unknown}: write_tags({code.out}, {known}, {unknown})", f"else: {code.out}.append(0)")

@@ -1,0 +1,79 @@
+"""Three brokers in racks a, b, c, started as anybody would start them: by the command line, in a process of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from types import TracebackType
+from typing import Any
+
+from kafka import KafkaAdminClient
+
+RACKS = ("a", "b", "c")
+COMMAND = [
+    *("-m", "broker", "--brokers", "3", "--port", "0"),
+    *(part for i, rack in enumerate(RACKS) for part in ("-c", f"{i}.broker.rack={rack}")),
+    *("-c", "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"),
+]
+READY_SECONDS = 20.0
+
+
+class Brokers:
+    """`with Brokers() as brokers:` runs them. addresses: host:port by broker id. `end_seconds`: how long SIGTERM took."""
+
+    def __init__(self) -> None:
+        self.addresses: list[str] = []
+        self.ready_seconds = 0.0
+        self.end_seconds = 0.0
+        self._log = tempfile.TemporaryFile("w+")
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(self.addresses)
+
+    def __enter__(self) -> Brokers:
+        started = time.perf_counter()
+        command = [sys.executable, *COMMAND]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
+        self._process = process
+        assert process.stdout is not None
+        for _ in RACKS:
+            line = process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"the brokers did not start:\n{self.log_tail()}")
+            self.addresses.append(line.strip())
+        self.ready_seconds = time.perf_counter() - started
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        process = self._process
+        assert process is not None
+        started = time.perf_counter()
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self.end_seconds = time.perf_counter() - started
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def log_tail(self) -> str:
+        """The last lines that the brokers wrote to stderr."""
+        self._log.seek(0)
+        return "".join(self._log.readlines()[-20:])
+
+    def create_topic(self, name: str, partitions: int, replicas: int = 3, assignments: dict[int, list[int]] | None = None) -> None:
+        """By kafka-python's admin client. assignments: partition to broker ids, the leader first; then the numbers do not count."""
+        wanted: dict[str, Any] = {"num_partitions": partitions, "replication_factor": replicas}
+        if assignments is not None:
+            wanted = {"assignments": assignments}
+        admin = KafkaAdminClient(bootstrap_servers=self.addresses)
+        try:
+            admin.create_topics({name: wanted}, wait_for_metadata=True)
+        finally:
+            admin.close()

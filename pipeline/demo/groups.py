@@ -1,0 +1,152 @@
+"""Step 2: two kafka-python members of a group share the partitions and commit, one leaves, a third resumes.
+
+What counts as read is what was committed: a batch whose commit was refused because the group moved on is not counted, and its
+records have to come again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import CommitFailedError, KafkaError
+
+from pipeline.demo.brokers import Brokers
+from pipeline.demo.table import Cell, Progress, same
+
+TOPIC = "demo-group"
+GROUP = "demo"
+RECORDS = 6_000
+PARTITIONS = 6
+HALF = RECORDS // 2
+PATIENCE_SECONDS = 30.0
+Place = tuple[int, int]
+
+
+class Member:
+    """One consumer of the group in a thread of its own. While `rest()` is true it stays a member and reads nothing."""
+
+    def __init__(self, brokers: Brokers, name: str, rest: Callable[[], bool]) -> None:
+        self.name = name
+        self.assigned: set[int] = set()
+        self.done: list[Place] = []
+        self.failure: Exception | None = None
+        self._rest = rest
+        self._leave = threading.Event()
+        self._addresses = brokers.addresses
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def leave(self) -> None:
+        self._leave.set()
+        self._thread.join(PATIENCE_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:  # noqa: BLE001 - handed to the main thread, which reports it
+            self.failure = error
+
+    def _work(self) -> None:
+        consumer = KafkaConsumer(
+            TOPIC,
+            bootstrap_servers=self._addresses,
+            client_id=self.name,
+            group_id=GROUP,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_poll_records=100,
+            heartbeat_interval_ms=100,
+        )
+        try:
+            while not self._leave.is_set():
+                if self._rest():
+                    consumer.pause(*consumer.assignment())
+                else:
+                    consumer.resume(*consumer.paused())
+                polled = consumer.poll(100)
+                self.assigned = {p.partition for p in consumer.assignment()}
+                places = [(p.partition, r.offset) for p, batch in polled.items() for r in batch]
+                if places and self._commit(consumer):
+                    self.done += places
+        finally:
+            consumer.close(autocommit=False)
+            self.assigned = set()
+
+    @staticmethod
+    def _commit(consumer: KafkaConsumer) -> bool:
+        try:
+            consumer.commit()
+        except CommitFailedError:
+            return False
+        return True
+
+
+def run(brokers: Brokers, progress: Progress) -> list[Cell]:
+    brokers.create_topic(TOPIC, PARTITIONS)
+    _fill(brokers)
+    members: list[Member] = []
+
+    def count() -> int:
+        return sum(len(m.done) for m in members)
+
+    second_half = threading.Event()
+
+    def rest() -> bool:
+        shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
+        return not second_half.is_set() and (not shared or count() >= HALF)
+
+    try:
+        members += [Member(brokers, "first", rest), Member(brokers, "second", rest)]
+        _wait(members, lambda: count() >= HALF)
+        first, second = members
+        shares = " + ".join(str(len(m.assigned)) for m in members)
+        progress.note(f"two members hold {shares} partitions, have read and committed {len(first.done)} + {len(second.done)}")
+        second.leave()
+        _wait(members, lambda: len(first.assigned) == PARTITIONS)
+        alone = len(first.assigned)
+        progress.note(f"the second has left, the first holds {alone}")
+        third = Member(brokers, "third", rest)
+        members.append(third)
+        _wait(members, lambda: len(third.assigned) == len(first.assigned) == PARTITIONS // 2)
+        resumed = f"{len(first.assigned)} + {len(third.assigned)}"
+        second_half.set()
+        _wait(members, lambda: count() >= RECORDS)
+        progress.note(f"a third has joined, they hold {resumed}; committed {len(first.done)} + {len(second.done)} + {len(third.done)}")
+    finally:
+        for member in members:
+            member.leave()
+    times = Counter(place for member in members for place in member.done)
+    return [
+        same("partitions of the first and the second", "3 + 3", shares),
+        same("of the first when the second has left", PARTITIONS, alone),
+        same("of the first and the third", "3 + 3", resumed),
+        same("records lost", 0, RECORDS - len(times)),
+        same("read again after their commit", 0, sum(n - 1 for n in times.values())),
+        same("all three have read", True, all(member.done for member in members)),
+    ]
+
+
+def _fill(brokers: Brokers) -> None:
+    producer = KafkaProducer(bootstrap_servers=brokers.addresses, linger_ms=20)
+    try:
+        for i in range(RECORDS):
+            producer.send(TOPIC, value=b"%d" % i, partition=i % PARTITIONS)
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def _wait(members: list[Member], condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        for member in members:
+            if member.failure is not None:
+                raise member.failure
+        if time.monotonic() > deadline:
+            state = ", ".join(f"{m.name}: partitions {sorted(m.assigned)}, {len(m.done)} committed" for m in members)
+            raise KafkaError(f"the group did not get there within {PATIENCE_SECONDS} s; {state}")
+        time.sleep(0.01)

@@ -1,0 +1,78 @@
+"""One Spark session with Spark's real Kafka connector, set for short runs on few cores.
+
+The connector comes through `spark.jars.packages` into a cache outside the source tree: the second run downloads nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+"""The one 4.x whose jars can all be had; its version must be that of pyspark."""
+
+
+def cache_folder() -> Path:
+    """Where jars are kept: `$KAFKAPROTO_CACHE`, else `~/.cache/kafkaproto`."""
+    return Path(os.environ.get("KAFKAPROTO_CACHE") or Path.home() / ".cache" / "kafkaproto")
+
+
+def settings(scratch: Path) -> dict[str, str]:
+    """What makes a session start and answer quickly. scratch: a folder for what Spark writes."""
+    return {
+        "spark.jars.packages": CONNECTOR,
+        "spark.jars.ivy": str(cache_folder() / "spark-ivy"),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.default.parallelism": "2",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.stopTimeout": "20s",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.local.dir": str(scratch / "local"),
+        "spark.log.level": "ERROR",
+    }
+
+
+def scratch_folder() -> Path:
+    """For checkpoints and shuffles: in memory where there is such a place, as they are many small files."""
+    in_memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="kafkaproto-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
+
+
+def start(name: str, scratch: Path, log: TextIO) -> SparkSession:
+    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName(name)
+    for key, value in settings(scratch).items():
+        builder = builder.config(key, value)
+    with _errors_into(log):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _errors_into(log: TextIO) -> Iterator[None]:
+    """A JVM that is started here inherits standard output and error: Ivy and Spark are talkative."""
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    try:
+        for number, _ in kept:
+            os.dup2(log.fileno(), number)
+        yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
