@@ -36,6 +36,7 @@ $(VENV)/.installed-%: pyproject.toml | needs
 	@echo "installing into $(VENV): $(EXTRAS)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@$(BIN)/python -m compileall -q kafkaproto broker
 	@touch $@
 
 install: $(STAMP)

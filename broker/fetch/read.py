@@ -88,6 +88,11 @@ def failed(error_code: int) -> PartitionRead:
     return PartitionRead(error_code=int(error_code))
 
 
+def refused(error_code: int) -> PartitionRead:
+    """The client's version cannot be told these records: neither offsets nor records, which are null and not empty (F-22)."""
+    return PartitionRead(error_code=int(error_code), records=None)
+
+
 class Reader:
     """Reads for one broker. strict_kip: the `semantics` switch (D1 to D3)."""
 
@@ -128,6 +133,8 @@ class Reader:
         error = self.check(params, fetch, partition)
         if error:
             return failed(error)
+        if partition.limits.compression_type == "zstd" and params.version < FIRST_VERSION_WITH_ZSTD:
+            return refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         if self._goes_elsewhere(params, partition):
             assert params.client is not None
             preferred = self._replicas.preferred_read_replica(partition, image, fetch.offset, params.client, now_ms)
@@ -148,8 +155,6 @@ class Reader:
         if params.from_follower and params.replica_id not in partition.replicas:
             named = fetch.wanted_epoch >= 0
             return ErrorCode.UNKNOWN_LEADER_EPOCH if named else ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if partition.limits.compression_type == "zstd" and params.version < FIRST_VERSION_WITH_ZSTD:
-            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         return 0
 
     @staticmethod
@@ -179,7 +184,7 @@ class Reader:
         part = log.read(fetch.offset, limit, self.bound(params, partition), at_least_one=privileged)
         if part.size_bytes and params.version < FIRST_VERSION_WITH_MAGIC_2 and not params.from_follower:
             # F-32: as with message.downconversion.enable=false; converting comes with a later issue.
-            return failed(ErrorCode.UNSUPPORTED_VERSION)
+            return refused(ErrorCode.UNSUPPORTED_VERSION)
         result.records = part.records
         result.size_bytes = part.size_bytes
         return result

@@ -80,8 +80,11 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         _note_follower(context, params, fetches, results)
     min_bytes = min(params.min_bytes, params.max_bytes)  # F-5
     first_of_session = request.session_epoch == NEW_SESSION_EPOCH
-    if must_answer_now(params, min_bytes, fetches, results) or answer.owed_at_once(first_of_session):
+    if must_answer_now(params, min_bytes, fetches, results):
         return answer.build(results, now_ms)
+    if answer.owed_at_once(first_of_session):
+        # As if it had parked and been woken: read afresh, for the high watermark that this very fetch may have moved.
+        return answer.build(node.reader.read_all(params, fetches, node.image, now_ms), now_ms)
     delayed = DelayedFetch(
         params,
         min_bytes,

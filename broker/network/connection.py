@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.connection")
 
 FRAMES_PER_TURN = 64
+TURN_MS = 2.0
+"""After so many frames, or so long, the other connections of the loop have their turn."""
 _ids = itertools.count(1)
 
 
@@ -101,6 +103,8 @@ class Connection:
         self._working = True
         frames = self._frames
         handled = 0
+        clock = self.node.clock
+        begun_ms = clock.precise_ms()
         try:
             while self.state is MuteState.NOT_MUTED and not self.closed:
                 frame = frames.next_frame()
@@ -109,7 +113,7 @@ class Connection:
                 handled += 1
                 self.state = MuteState.MUTED_AND_RESPONSE_PENDING
                 apis.begin(self.node, self, frame, now_ms)
-                if handled == FRAMES_PER_TURN and frames.has_frame():
+                if frames.has_frame() and (handled == FRAMES_PER_TURN or clock.precise_ms() - begun_ms > TURN_MS):
                     self._skin.call_soon()
                     break
         except FrameError as error:

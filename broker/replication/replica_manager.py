@@ -244,12 +244,18 @@ class ReplicaManager:
         if timer is None or timer.callback is None or timer.at_ms > due:
             if timer is not None:
                 timer.cancel()
-            self._shrink_timer = self._timers.at(due, self._shrink)
+            self._shrink_timer = self._timers.at(max(due, self._turn.now_ms + 1), self._shrink)
 
     def _shrink(self, now_ms: int) -> None:
         for partition in list(self.partitions.values()):
             if partition.is_leader and partition.followers:
                 partition.shrink_isr(now_ms)
+        # Once the new in-sync replicas are published: whoever was put out is not waited for again.
+        self._turn.soon(self._watch_all)
+
+    def _watch_all(self, now_ms: int) -> None:
+        for partition in self.partitions.values():
+            if partition.is_leader and partition.followers:
                 self.watch_lag(partition)
 
     # ---- reading -------------------------------------------------------------------------------------------------------------

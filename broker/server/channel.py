@@ -150,6 +150,9 @@ class Channel(asyncio.BufferedProtocol):
         self._closing = True
         if self._sending is not None:
             self._sending.cancel()
+        elif self._transport.get_write_buffer_size():
+            # Only an idle close or a stop finds an answer half out: its reader has stalled, and would hold the socket for ever.
+            self._transport.abort()
         else:
             self._transport.close()
 

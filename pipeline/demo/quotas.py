@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,20 +32,27 @@ RATE_TOLERANCE = 0.15
 PATIENCE_SECONDS = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer as the client saw it: when, and how long it was told to wait. A throttled fetch brings no record."""
+
+    at_ms: float
+    throttle_ms: int
+    empty: bool = False
+
+
 @dataclass(slots=True)
 class Run:
-    """What one client saw. throttles_ms: every throttle time, in order. at_ms, told_ms: per request, when it was answered and with what."""
+    """What one client saw. count: records written or read."""
 
     count: int = 0
     seconds: float = 0.0
-    throttles_ms: list[int] = field(default_factory=list)
-    at_ms: list[int] = field(default_factory=list)
-    told_ms: list[int] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
     failure: Exception | None = None
 
-    def noted(self, event: ThrottleEvent) -> None:
-        if event.throttle_time > 0:
-            self.throttles_ms.append(round(event.throttle_time * 1000))
+    @property
+    def throttles_ms(self) -> list[int]:
+        return [answer.throttle_ms for answer in self.answers if answer.throttle_ms]
 
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:
@@ -62,24 +69,24 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     for seen in (written, read):
         if seen.failure is not None:
             raise seen.failure
-    cells = _cells("producer", written, WRITTEN, WRITE_BYTES, _expected_writes(), progress)
-    cells.append(same("producer: throttle times that the arithmetic does not give", 0, len(_wrong(written))))
-    return cells + _cells("consumer", read, READ, READ_BYTES, _expected_reads(), progress)
-
-
-def _cells(who: str, seen: Run, count: int, size: int, expected: tuple[list[int], float], progress: Progress) -> list[Cell]:
-    throttles, seconds = expected
-    rate, wanted = seen.count * size / seen.seconds, count * size / seconds
-    longest = max(seen.throttles_ms, default=0)
-    progress.note(
-        f"{who}: {seen.count * size:,} B in {seen.seconds:.1f} s = {rate:,.0f} B/s; "
-        f"told to wait {len(seen.throttles_ms)} times, {longest:,} ms at most"
-    )
-    low, high = wanted * (1 - RATE_TOLERANCE), wanted * (1 + RATE_TOLERANCE)
     return [
-        same(f"{who}, quota {QUOTA:,} B/s: bytes", count * size, seen.count * size),
-        within(f"{who}: longest throttle time", max(throttles) - SLACK_MS, max(throttles) + SLACK_MS, longest, "ms"),
-        within(f"{who}: rate that came out", low, high, rate, "B/s"),
+        *_cells("producer", written, WRITTEN * WRITE_BYTES, WRITE_BYTES + OVERHEAD_BYTES, _expected_writes(), progress),
+        *_cells("consumer", read, READ * READ_BYTES, READ_BYTES + 2 * OVERHEAD_BYTES, _expected_reads(), progress),
+    ]
+
+
+def _cells(who: str, seen: Run, wanted: int, event_bytes: int, expected_seconds: float, progress: Progress) -> list[Cell]:
+    """wanted: bytes in values. event_bytes: what one request, or one answer of a fetch, counts."""
+    size = wanted // (WRITTEN if who == "producer" else READ)
+    rate, wanted_rate = seen.count * size / seen.seconds, wanted / expected_seconds
+    told = f"told to wait {len(seen.throttles_ms)} times, {max(seen.throttles_ms, default=0):,} ms at most"
+    progress.note(f"{who}: {seen.count * size:,} B in {seen.seconds:.1f} s = {rate:,.0f} B/s; {told}")
+    right, answers = len(seen.answers) - len(wrong(seen.answers, event_bytes)), len(seen.answers)
+    throttled = bool(seen.throttles_ms)
+    return [
+        same(f"{who}, quota {QUOTA:,} B/s: bytes", wanted, seen.count * size),
+        Cell(f"{who}: throttle times", "each as the windows give", f"{right} of {answers}; {told}", right == answers and throttled),
+        within(f"{who}: rate", wanted_rate * (1 - RATE_TOLERANCE), wanted_rate * (1 + RATE_TOLERANCE), rate, "B/s"),
     ]
 
 
@@ -104,86 +111,96 @@ def _fill(brokers: Brokers) -> None:
 
 
 def _write(brokers: Brokers, seen: Run) -> None:
+    told: list[int] = []
     settings: dict[str, Any] = {
         "bootstrap.servers": brokers.bootstrap,
         "client.id": PRODUCER,
         "linger.ms": 0,
-        "throttle_cb": seen.noted,
+        "throttle_cb": lambda event: told.append(_milliseconds(event)),
     }
     producer = Producer(settings)
     producer.list_topics(TO_WRITE, timeout=10)
     started = time.monotonic()
     for i in range(WRITTEN):
-        known = len(seen.throttles_ms)
+        told.clear()
         producer.produce(TO_WRITE, value=b"%0*d" % (WRITE_BYTES, i))
         if producer.flush(PATIENCE_SECONDS):
             raise TimeoutError(f"{TO_WRITE}: record {i} was not acknowledged")
-        seen.at_ms.append(round((time.monotonic() - started) * 1000))
-        seen.told_ms.append(sum(seen.throttles_ms[known:]))
+        seen.answers.append(Answer((time.monotonic() - started) * 1000, sum(told)))
         seen.count += 1
-    # The last answer's own throttle is no part of the time that the writing took, as nothing waits for it.
     seen.seconds = time.monotonic() - started
 
 
 def _read(brokers: Brokers, seen: Run) -> None:
+    started = time.monotonic()
+
+    def told(event: ThrottleEvent) -> None:
+        if event.throttle_time > 0:
+            seen.answers.append(Answer((time.monotonic() - started) * 1000, _milliseconds(event), empty=True))
+
     settings: dict[str, Any] = {
         "bootstrap.servers": brokers.bootstrap,
         "client.id": CONSUMER,
         "group.id": CONSUMER,
         "enable.auto.commit": False,
         "max.partition.fetch.bytes": READ_BYTES + OVERHEAD_BYTES,
-        "throttle_cb": seen.noted,
+        "throttle_cb": told,
     }
     consumer = Consumer(settings)
     try:
         consumer.assign([TopicPartition(TO_READ, 0, OFFSET_BEGINNING)])
-        started = time.monotonic()
         while seen.count < READ:
             message = consumer.poll(PATIENCE_SECONDS)
             if message is None:
                 raise TimeoutError(f"{TO_READ}: {seen.count} records came, then none")
-            if seen.count == 0:
-                started = time.monotonic()
             if message.error() is None:
+                seen.answers.append(Answer((time.monotonic() - started) * 1000, 0))
                 seen.count += 1
-        seen.seconds = time.monotonic() - started
+        seen.seconds = (seen.answers[-1].at_ms - seen.answers[0].at_ms) / 1000
     finally:
         consumer.close()
 
 
-def _expected_writes() -> tuple[list[int], float]:
-    """The throttle times and the seconds of a client that writes as fast as it is let."""
-    rate, now_ms, throttles = SampledRate(), 0, [0]
+def _milliseconds(event: ThrottleEvent) -> int:
+    return round(event.throttle_time * 1000)
+
+
+def _expected_writes() -> float:
+    """The seconds of a client that writes as fast as it is let."""
+    rate, now_ms, throttle_ms = SampledRate(), 0, 0
     for _ in range(WRITTEN):
-        now_ms += throttles[-1] + 1
-        throttles.append(rate.record_and_throttle(WRITE_BYTES + OVERHEAD_BYTES, now_ms, QUOTA))
-    return throttles, now_ms / 1000
+        now_ms += throttle_ms + 1
+        throttle_ms = rate.record_and_throttle(WRITE_BYTES + OVERHEAD_BYTES, now_ms, QUOTA)
+    return now_ms / 1000
 
 
-def _expected_reads() -> tuple[list[int], float]:
+def _expected_reads() -> float:
     """The same for reading: a throttled fetch is empty, its bytes are taken back, and it is made again (Q-13)."""
-    rate, now_ms, throttles, left = SampledRate(), 0, [0], READ
+    rate, now_ms, left = SampledRate(), 0, READ
     size = READ_BYTES + 2 * OVERHEAD_BYTES
     while left:
-        now_ms += throttles[-1] + 1
-        throttles.append(rate.record_and_throttle(size, now_ms, QUOTA))
-        if throttles[-1]:
+        throttle_ms = rate.record_and_throttle(size, now_ms, QUOTA)
+        if throttle_ms:
             rate.record(-size, now_ms)
         else:
             left -= 1
-    return throttles, now_ms / 1000
+        now_ms += throttle_ms + 1
+    return now_ms / 1000
 
 
-def _wrong(seen: Run) -> list[tuple[int, int]]:
-    """(request, throttle time) of each answer that the windows do not give at the time it came, or SLACK_MS around."""
+def wrong(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
+    """The answers whose throttle time the windows do not give for when they came, or SLACK_MS around."""
     rate = SampledRate()
-    wrong = []
-    for i, (at_ms, told_ms) in enumerate(zip(seen.at_ms, seen.told_ms, strict=True)):
+    found = []
+    for answer in answers:
+        at_ms = round(answer.at_ms) + SLACK_MS
         possible = [
-            copy.deepcopy(rate).record_and_throttle(WRITE_BYTES + OVERHEAD_BYTES, max(0, at_ms + shift_ms), QUOTA)
+            copy.deepcopy(rate).record_and_throttle(event_bytes, at_ms + shift_ms, QUOTA)
             for shift_ms in (-SLACK_MS, 0, SLACK_MS)
         ]
-        rate.record(WRITE_BYTES + OVERHEAD_BYTES, at_ms)
-        if not min(possible) - SLACK_MS <= told_ms <= max(possible) + SLACK_MS:
-            wrong.append((i, told_ms))
-    return wrong
+        if not min(possible) - SLACK_MS <= answer.throttle_ms <= max(possible) + SLACK_MS:
+            found.append(answer)
+        rate.record(event_bytes, at_ms)
+        if answer.empty:
+            rate.record(-event_bytes, at_ms)
+    return found

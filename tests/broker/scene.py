@@ -8,7 +8,7 @@ from typing import Any
 from broker.replication.fetcher import ReplicaFetcher
 from broker.replication.partition import Partition
 from broker.testing.memory import MemoryClient, VirtualCluster
-from kafkaproto.records.batch import BatchHeader, batches
+from kafkaproto.records.batch import BatchHeader, batches, complete_bytes
 from tests.broker.wire import flat, produce, produced
 
 PRODUCE_VERSION = 9
@@ -72,7 +72,8 @@ def only(response: Any) -> Any:
 
 def whole_batches(records: Any) -> list[BatchHeader]:
     """The headers of the batches that are complete in what a fetch returned; a cut-off tail is left out, as clients do."""
-    return [found.header for found in batches(bytes(records or b""))]
+    data = bytes(records or b"")
+    return [found.header for found in batches(data[: complete_bytes(data)])]
 
 
 def base_offsets(response: Any) -> list[int]:

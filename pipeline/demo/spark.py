@@ -1,0 +1,254 @@
+"""Step 6: Spark's own Kafka source and sink: batch and streaming, by timestamp, with headers, from the closest replica.
+
+Compared with what kafka-python wrote or reads, never with what Spark says of itself.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from pipeline import session, windowed_counts
+from pipeline.demo import records
+from pipeline.demo.brokers import RACKS, Brokers
+from pipeline.demo.table import Cell, Progress, same, within
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SOURCE_KIND = "zstd"
+EVENTS, COUNTS, COPY = "demo-events", "demo-counts", "demo-spark-copy"
+EVENTS_PER_RUN = 500
+EVENT_STEP_MS = 250
+WINDOW_MS = windowed_counts.WINDOW_SECONDS * 1000
+WRITTEN = 1_000
+POLL_SECONDS = 10.0
+
+
+def run(brokers: Brokers, progress: Progress) -> list[Cell]:
+    scratch = session.scratch_folder()
+    try:
+        with tempfile.TemporaryFile("w+") as log:
+            try:
+                return _with_session(brokers, progress, scratch, log)
+            except Exception:
+                log.seek(0)
+                progress.note("what Spark wrote last:\n" + "".join(log.readlines()[-30:]))
+                raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _with_session(brokers: Brokers, progress: Progress, scratch: Path, log: Any) -> list[Cell]:
+    spark = session.start("kafkaproto demo", scratch, log)
+    progress.note(f"Spark {spark.version} with its Kafka connector is up")
+    try:
+        cells = []
+        for part in (_batch_read, _read_by_timestamp, _rack_read, _windowed_counts, _batch_write):
+            begun = progress.seconds
+            cells += part(spark, brokers, scratch)
+            progress.note(f"{str(part.__name__).strip('_').replace('_', ' ')}: {progress.seconds - begun:.1f} s")
+        return cells
+    finally:
+        spark.stop()
+
+
+def source(spark: SparkSession, brokers: Brokers, topic: str, **options: str) -> DataFrame:
+    """A batch read from the earliest offset. options: further ones, dots written as underscores."""
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", brokers.bootstrap).option("subscribe", topic)
+    for name, value in options.items():
+        reader = reader.option(name.replace("_", "."), value)
+    return reader.load()
+
+
+# ---- batch source ------------------------------------------------------------------------------------------------------------
+
+
+def _batch_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
+    frame = source(spark, brokers, records.topic_of(SOURCE_KIND), includeHeaders="true")
+    seen = Counter(
+        records.Record(
+            bytes(row.key),
+            bytes(row.value),
+            tuple((h.key, bytes(h.value)) for h in row.headers),
+            _milliseconds(row.timestamp),
+        )
+        for row in frame.select("key", "value", "headers", "timestamp").collect()
+    )
+    wanted = Counter(map(records.made, range(records.RECORDS)))
+    return [same("batch read: records with key, headers and timestamp", records.RECORDS, (seen & wanted).total() - (seen - wanted).total())]
+
+
+def _read_by_timestamp(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
+    topic, first = records.topic_of(SOURCE_KIND), records.RECORDS * 3 // 4
+    at_ms = records.made(first).timestamp_ms
+    offsets = {topic: {str(i): at_ms for i in range(records.PARTITIONS)}}
+    count = source(spark, brokers, topic, startingOffsetsByTimestamp=json.dumps(offsets)).count()
+    return [same("startingOffsetsByTimestamp: records from then on", records.RECORDS - first, count)]
+
+
+def _rack_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
+    group = "demo-spark-rack"
+    topic = records.topic_of("none")
+    count = source(spark, brokers, topic, kafka_client_rack="b", groupIdPrefix=group).count()
+    shares = _received(spark, group)
+    return [
+        same("kafka.client.rack=b: records", records.RECORDS, count),
+        within("kafka.client.rack=b: bytes from the broker in rack b", 90, 100, 100 * shares[1] / sum(shares), "%", 1),
+    ]
+
+
+def _received(spark: SparkSession, group: str) -> list[float]:
+    """Bytes from each broker, by the Java consumers' own metrics: they stay in Spark's pool for a while after the query."""
+    jvm: Any = spark.sparkContext._jvm
+    pattern = jvm.javax.management.ObjectName("kafka.consumer:type=consumer-node-metrics,*")
+    shares = [0.0] * len(RACKS)
+    for name in _mbeans(spark, "queryNames", pattern, pattern).toArray():
+        if f"consumer-{group}" in name.getKeyProperty("client-id"):
+            node = int(name.getKeyProperty("node-id").removeprefix("node-"))
+            if 0 <= node < len(RACKS):
+                shares[node] += _mbeans(spark, "getAttribute", name, "incoming-byte-total")
+    return shares
+
+
+def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
+    """A call to the JVM's MBean server. By reflection: its class is not public, and py4j sees no interfaces."""
+    context: Any = spark.sparkContext
+    jvm = context._jvm
+    called = next(m for m in jvm.java.lang.Class.forName("javax.management.MBeanServer").getMethods() if m.getName() == method)
+    passed = context._gateway.new_array(jvm.Object, len(arguments))
+    for i, argument in enumerate(arguments):
+        passed[i] = argument
+    return called.invoke(jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer(), passed)
+
+
+# ---- streaming source and sink -----------------------------------------------------------------------------------------------
+
+
+def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
+    """Events per minute, from one topic to another, run twice with new events between; the checkpoint knows where the first run ended."""
+    brokers.create_topic(EVENTS, 2)
+    brokers.create_topic(COUNTS, 1)
+    cells = []
+    for turn in (1, 2):
+        _send_events(brokers, turn)
+        started_ms = time.time() * 1000
+        rows = _count_events(spark, brokers, scratch / "checkpoint")
+        sent = range(turn * EVENTS_PER_RUN)
+        wanted = Counter(_event_ms(i) // WINDOW_MS * WINDOW_MS for i in sent)
+        latest, headers, stamped = _counts(brokers)
+        cells += [
+            same(f"streaming, run {turn}: events it took", EVENTS_PER_RUN, rows),
+            same(f"streaming, run {turn}: windows with the right count", len(wanted), _equal(wanted, latest)),
+        ]
+    cells += [
+        same("streaming write: headers", [("window", b"60")], headers),
+        same("streaming write: timestamps are those of the writing", True, started_ms - 1000 <= stamped <= time.time() * 1000 + 1000),
+    ]
+    return cells
+
+
+def _event_ms(i: int) -> int:
+    return records.FIRST_TIMESTAMP_MS + i * EVENT_STEP_MS
+
+
+def _send_events(brokers: Brokers, turn: int) -> None:
+    with _producer(brokers) as producer:
+        for i in range((turn - 1) * EVENTS_PER_RUN, turn * EVENTS_PER_RUN):
+            producer.send(EVENTS, key=b"%d" % (i % 7), value=b"event", timestamp_ms=_event_ms(i))
+
+
+def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> int:
+    """One run of the job; how many rows it took from the topic."""
+    query = windowed_counts.start(spark, brokers.bootstrap, EVENTS, COUNTS, str(checkpoint))
+    query.awaitTermination()
+    return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+
+def _counts(brokers: Brokers) -> tuple[dict[int, int], list[tuple[str, bytes]], int]:
+    """The last count written for each window, and headers and timestamp of the last record."""
+    found = _read_all(brokers, COUNTS)
+    return {int(r.key): int(r.value) for r in found}, list(found[-1].headers), found[-1].timestamp
+
+
+def _equal(wanted: dict[int, int], seen: dict[int, int]) -> int:
+    return sum(seen.get(key) == value for key, value in wanted.items()) - len(seen.keys() - wanted.keys())
+
+
+# ---- batch sink --------------------------------------------------------------------------------------------------------------
+
+
+def _batch_write(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
+    from pyspark.sql import functions as f
+
+    brokers.create_topic(COPY, 3)
+    header = f.struct(f.lit("from").alias("key"), f.lit(b"spark").alias("value"))
+    (
+        spark.range(WRITTEN)
+        .select(
+            f.concat(f.lit("key-"), "id").alias("key"),
+            f.concat(f.lit("value-"), "id").alias("value"),
+            (f.col("id") % 3).cast("int").alias("partition"),
+            f.array(header).alias("headers"),
+            f.lit(COPY).alias("topic"),
+        )
+        .write.format("kafka")
+        .option("kafka.bootstrap.servers", brokers.bootstrap)
+        .option("includeHeaders", "true")
+        .save()
+    )
+    wanted = {(b"key-%d" % i, b"value-%d" % i, i % 3, (("from", b"spark"),)) for i in range(WRITTEN)}
+    read = [(r.key, r.value, r.partition, tuple(r.headers)) for r in _read_all(brokers, COPY)]
+    again = source(spark, brokers, COPY, includeHeaders="true").collect()
+    by_spark = [(bytes(r.key), bytes(r.value), r.partition, tuple((h.key, bytes(h.value)) for h in r.headers)) for r in again]
+    return [
+        same("batch write: records as kafka-python reads them", WRITTEN, len(wanted & set(read)) if len(read) == WRITTEN else len(read)),
+        same("batch write: as Spark reads them", WRITTEN, len(wanted & set(by_spark)) if len(by_spark) == WRITTEN else len(by_spark)),
+    ]
+
+
+# ---- kafka-python ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _producer(brokers: Brokers) -> Iterator[KafkaProducer]:
+    producer = KafkaProducer(bootstrap_servers=brokers.addresses, linger_ms=10)
+    try:
+        yield producer
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def _read_all(brokers: Brokers, topic: str) -> list[Any]:
+    """Every record of a topic, by partition and offset."""
+    consumer = KafkaConsumer(bootstrap_servers=brokers.addresses)
+    found: list[Any] = []
+    try:
+        partitions = [TopicPartition(topic, i) for i in consumer.partitions_for_topic(topic) or ()]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning()
+        left = sum(consumer.end_offsets(partitions).values())
+        while len(found) < left:
+            polled = consumer.poll(int(POLL_SECONDS * 1000))
+            if not polled:
+                break
+            found += [record for batch in polled.values() for record in batch]
+    finally:
+        consumer.close()
+    return sorted(found, key=lambda record: (record.partition, record.offset))
+
+
+def _milliseconds(moment: datetime) -> int:
+    """Spark hands out local time without a zone."""
+    return round(moment.astimezone(UTC).timestamp() * 1000)

@@ -1,0 +1,285 @@
+"""How much a fetch returns: limits of request, partition and broker, and the first batch that is always let through (KIP-74)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.records.batch import records
+from tests.broker.scene import base_offsets, fill, only, topic_ids, whole_batches
+from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes
+
+LATEST = 17
+INT_MAX = 2**31 - 1
+
+
+def ask(cluster: VirtualCluster, client: MemoryClient, *partitions: tuple[str, int, int], **more: Any) -> Any:
+    """A fetch in the latest version, or in `version`."""
+    version = more.setdefault("version", LATEST)
+    return client.ask(fetch(*partitions, topic_ids=topic_ids(cluster), **more), version)
+
+
+def values(response: Any) -> list[bytes | None]:
+    """The values of all complete records of the one partition that was asked for."""
+    data = bytes(only(response).records)
+    found, at = [], 0
+    for header in whole_batches(data):
+        found += [record.value for record in records(data[at : at + header.size])]
+        at += header.size
+    return found
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster()
+    made.topic("t", 3)
+    return made
+
+
+# ---- versions --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(4, LATEST + 1))
+def test_F1_every_version_from_4_on_delivers_the_records_and_its_own_fields(
+    cluster: VirtualCluster, version: int
+) -> None:
+    fill(cluster, "t", batch(b"a", b"b"))
+    answer = ask(cluster, cluster.connect(), ("t", 0, 0), session=(0, 0 if version >= 7 else -1), version=version)
+    assert values(answer) == [b"a", b"b"]
+    assert (answer.session_id > 0) is (version >= 7)
+    data = only(answer)
+    assert (data.high_watermark, data.last_stable_offset) == (2, 2)
+    assert data.log_start_offset == (0 if version >= 5 else -1)
+    [topic] = answer.responses
+    named = ("", topic_ids(cluster)["t"]) if version >= 13 else ("t", bytes(16))
+    assert (topic.topic, topic.topic_id) == named
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_F3_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualCluster, version: int) -> None:
+    """Records cannot be told to such a client yet (F-32), but all three partitions are looked at: each has its error."""
+    for index in range(3):
+        fill(cluster, "t", batch_of_bytes(900), partition=index)
+    request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=1000, max_bytes=1, version=version)
+    request.max_bytes = INT_MAX
+    assert errors(cluster.connect().ask(request, version)) == [35, 35, 35]
+
+
+@pytest.mark.parametrize("version", [4, 11, LATEST])
+def test_F2_F12_version_2_is_limited_hard_where_later_ones_get_the_first_batch(
+    cluster: VirtualCluster, version: int
+) -> None:
+    """Scenario 5."""
+    fill(cluster, "t", batch_of_bytes(200))
+    old = cluster.connect().ask(fetch(("t", 0, 0), partition_max=50, max_bytes=INT_MAX), 2)
+    assert (errors(old), sizes(old)) == ([0], [0])
+    assert sizes(ask(cluster, cluster.connect(), ("t", 0, 0), partition_max=50, version=version)) == [200]
+
+
+# ---- the request's limit ---------------------------------------------------------------------------------------------------------
+
+
+def test_F4_the_brokers_limit_cuts_what_requests_wish() -> None:
+    """Scenario 4, FetchRequestMaxBytesTest: record values of 1, 500, 1040, 500 and 50 bytes, fetch.max.bytes 1024."""
+    cluster = VirtualCluster(config={"fetch.max.bytes": "1024"})
+    cluster.topic("t")
+    given = [b"x" * n for n in (1, 500, 1040, 500, 50)]
+    fill(cluster, "t", *(batch(value) for value in given))
+    client = cluster.connect()
+    for offset, expected in ((0, given[:2]), (2, given[2:3]), (3, given[3:])):
+        request = fetch(("t", 0, offset), partition_max=INT_MAX, max_bytes=INT_MAX)
+        for version in (4, 11):
+            assert values(client.ask(request, version)) == expected
+
+
+def test_F4_the_quotas_window_limits_consumers_but_not_followers() -> None:
+    cluster = VirtualCluster(2)
+    cluster.topic("t", 1, 2)
+    for fetcher in cluster.state.nodes[1].replicas.fetchers.values():
+        fetcher.cut_link(True, cluster.now_ms)
+    fill(cluster, "t", *(batch_of_bytes(1000) for _ in range(20)))
+    limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
+    client = cluster.connect(client_id="reader")
+    assert sizes(client.ask(fetch(("t", 0, 0), replica_id=1), 11)) == [20_000]
+    answer = client.ask(fetch(("t", 0, 0), max_bytes=INT_MAX, isolation=0), 11)  # nothing is below the high watermark
+    assert sizes(answer) == [0]
+    cluster.connect().ask(fetch(("t", 0, 20), replica_id=1), 11)
+    cluster.run()
+    seen = cluster.connect(client_id="reader").ask(fetch(("t", 0, 0), max_bytes=INT_MAX), 11)
+    assert 0 < seen.throttle_time_ms < 200  # 10 s of quota, and the overhead above it; not 20 s
+    assert flat(seen) == []
+
+
+def test_F5_more_minimum_bytes_than_the_limit_allows_means_the_limit(cluster: VirtualCluster) -> None:
+    fill(cluster, "t", batch_of_bytes(300), batch_of_bytes(300))
+    client = cluster.connect()
+    asked = {"min_bytes": 100_000, "max_wait_ms": 5000}
+    assert sizes(client.ask(fetch(("t", 0, 0), max_bytes=400, **asked), 11)) == [400]
+    client.send(fetch(("t", 0, 0), max_bytes=700, **asked), 11)
+    assert len(client.answers) == 1  # 700 bytes are wanted and 600 are there
+    cluster.advance(5000)
+    assert sizes(client.latest) == [600]
+
+
+# ---- order and size over many partitions -------------------------------------------------------------------------------------------
+
+TOPICS, PARTITIONS = 5, 6
+
+
+def _full_of_small_messages() -> tuple[VirtualCluster, list[tuple[str, int]]]:
+    """FetchRequestTest.testBrokerRespectsPartitionsOrderAndSizeLimits: 30 partitions, 9 small batches each."""
+    cluster = VirtualCluster(config={"fetch.max.bytes": str(INT_MAX)})
+    order = [(f"topic{t}", p) for p in range(PARTITIONS) for t in range(TOPICS)]
+    for t in range(TOPICS):
+        cluster.topic(f"topic{t}", PARTITIONS)
+    for topic, index in order:
+        fill(cluster, topic, *(batch(b"value-%d" % i) for i in range(9)), partition=index)
+    return cluster, order
+
+
+@pytest.mark.parametrize("version", [12, LATEST])
+def test_F6_F8_F9_F11_partitions_are_served_in_order_until_the_limit_is_used_up(version: int) -> None:
+    """Scenarios 1 and 2."""
+    cluster, order = _full_of_small_messages()
+    client = cluster.connect()
+    limits: dict[str, Any] = {"max_bytes": 800, "partition_max": 190, "max_wait_ms": INT_MAX, "min_bytes": 0}
+
+    first = ask(cluster, client, *((t, p, 0) for t, p in order), version=version, **limits)
+    names = {topic_id: name for name, topic_id in topic_ids(cluster).items()}
+    seen = [(names.get(t.topic_id, t.topic), d.partition_index) for t in first.responses for d in t.partitions]
+    assert seen == order
+    assert sizes(first) == [190] * 4 + [0] * 26
+    assert all((d.error_code, d.high_watermark, d.log_start_offset) == (0, 9, 0) for _, d in flat(first))
+
+    fill(cluster, *(order[0][0], batch_of_bytes(400)), partition=order[0][1])
+    fill(cluster, *(order[1][0], batch_of_bytes(900)), partition=order[1][1])
+    moved = {order[0]: 9}
+    second = ask(cluster, client, *((t, p, moved.get((t, p), 0)) for t, p in order), version=version, **limits)
+    assert sizes(second) == [400, 190, 190] + [0] * 27
+    assert base_offsets_of(second, 0) == [9]
+
+    turned = [order[1], order[0], *order[2:]]
+    third = ask(
+        cluster, client, *((t, p, 9 if (t, p) == order[1] else 0) for t, p in turned), version=version, **limits
+    )
+    assert sizes(third) == [900] + [0] * 29
+
+    small_first = [order[2], order[1], *order[3:]]
+    fourth = ask(
+        cluster, client, *((t, p, 9 if (t, p) == order[1] else 0) for t, p in small_first), version=version, **limits
+    )
+    assert sizes(fourth)[:2] == [190, 0]  # the large batch is not first: nothing of it
+
+
+def base_offsets_of(response: Any, position: int) -> list[int]:
+    return [header.base_offset for header in whole_batches(flat(response)[position][1].records)]
+
+
+def test_F6_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(
+    cluster: VirtualCluster,
+) -> None:
+    for index in range(2):
+        fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(120), partition=index)
+    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 0, 1)), 11)
+    assert [(d.partition_index, len(d.records)) for _, d in flat(answer)] == [(0, 120), (1, 220)]
+
+
+@pytest.mark.parametrize("first", ["empty", "in error"])
+def test_F7_F8_the_privilege_passes_on_until_a_partition_yields_bytes(cluster: VirtualCluster, first: str) -> None:
+    """Scenario 3."""
+    fill(cluster, "t", batch_of_bytes(5000), partition=1)
+    fill(cluster, "t", batch_of_bytes(5000), partition=2)
+    offset = 0 if first == "empty" else 7
+    answer = cluster.connect().ask(fetch(("t", 0, offset), ("t", 1, 0), ("t", 2, 0), max_bytes=100), 11)
+    assert sizes(answer) == [0, 5000, 0]
+    assert errors(answer) == [0 if first == "empty" else 1, 0, 0]
+
+
+def test_F9_a_fetch_into_the_middle_of_a_batch_returns_all_of_it(cluster: VirtualCluster) -> None:
+    """Scenario 10: batches of offsets 0 to 9 and 10 to 24."""
+    fill(cluster, "t", batch(*[b"x"] * 10), batch(*[b"y"] * 15))
+    client = cluster.connect()
+    assert base_offsets(client.ask(fetch(("t", 0, 3)), 4)) == [0, 10]
+    assert base_offsets(client.ask(fetch(("t", 0, 10)), 4)) == [10]
+    assert base_offsets(client.ask(fetch(("t", 0, 15)), 4)) == [10]
+
+
+def test_F9_the_last_batch_may_be_cut_off_and_its_bytes_count(cluster: VirtualCluster) -> None:
+    for index in range(2):
+        fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100), partition=index)
+    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=150, max_bytes=250), 11)
+    assert sizes(answer) == [150, 100]
+    assert base_offsets_of(answer, 0) == [0]
+
+
+def test_F8_F10_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_one(
+    cluster: VirtualCluster,
+) -> None:
+    fill(cluster, "t", batch_of_bytes(100), partition=0)
+    fill(cluster, "t", batch_of_bytes(400), partition=1)
+    fill(cluster, "t", batch_of_bytes(150), partition=2)
+    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), max_bytes=300), 11)
+    assert sizes(answer) == [100, 0, 150]
+    assert errors(answer) == [0, 0, 0]
+
+
+def test_F13_a_partition_limit_of_0_still_lets_one_batch_through(cluster: VirtualCluster) -> None:
+    fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
+    assert sizes(cluster.connect().ask(fetch(("t", 0, 0), partition_max=0), 11)) == [100]
+    assert sizes(cluster.connect().ask(fetch(("t", 0, 0), partition_max=0, max_bytes=0), 11)) == [100]
+
+
+def test_F13_a_negative_limit_is_an_error_where_there_is_something_to_read(cluster: VirtualCluster) -> None:
+    fill(cluster, "t", batch_of_bytes(100))
+    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=-1), 11)
+    assert errors(answer) == [-1, 0]
+    assert flat(answer)[0][1].high_watermark == -1
+
+
+def test_F14_one_read_ends_where_a_segment_ends() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t", segment_bytes="250")
+    fill(cluster, "t", *(batch_of_bytes(100) for _ in range(5)))
+    client = cluster.connect()
+    for offset, expected in ((0, [0, 1]), (1, [1]), (2, [2, 3]), (4, [4])):
+        assert base_offsets(client.ask(fetch(("t", 0, offset)), 11)) == expected
+
+
+@pytest.mark.parametrize("size", [100, 90_000])
+def test_F9_what_lies_in_memory_and_what_lies_in_a_file_is_read_alike(cluster: VirtualCluster, size: int) -> None:
+    made = [batch_of_bytes(size) for _ in range(3)]
+    fill(cluster, "t", *made)
+    stored = bytes(only(cluster.connect().ask(fetch(("t", 0, 0)), 11)).records)
+    assert [len(data) for data in made] == [header.size for header in whole_batches(stored)]
+    cut = bytes(only(cluster.connect().ask(fetch(("t", 0, 1), max_bytes=size + 7), 11)).records)
+    assert cut == stored[size : 2 * size + 7]
+
+
+# ---- how it is told ----------------------------------------------------------------------------------------------------------------
+
+
+def test_F22_no_records_are_told_with_length_0_not_null(cluster: VirtualCluster) -> None:
+    answer = cluster.connect().ask(fetch(("t", 0, 0), ("missing", 0, 0), ("t", 1, 5)), 11)
+    assert [data.records for _, data in flat(answer)] == [b"", b"", b""]
+
+
+def test_F22_a_refusal_for_the_compression_of_the_topic_carries_null() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("z", compression_type="zstd")
+    fill(cluster, "z", batch(b"a"))
+    client = cluster.connect()
+    refused = only(client.ask(fetch(("z", 0, 0)), 9))
+    assert (refused.error_code, refused.records, refused.high_watermark) == (76, None, -1)
+    assert values(client.ask(fetch(("z", 0, 0)), 10)) == [b"a"]
+    too_old = only(client.ask(fetch(("z", 0, 0), version=3), 3))
+    assert (too_old.error_code, too_old.records) == (76, None)
+
+
+def test_F27_neighbours_of_one_topic_share_an_entry_and_a_topic_may_come_again(cluster: VirtualCluster) -> None:
+    """Scenario 10."""
+    cluster.topic("b", 1)
+    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), ("b", 0, 0), ("t", 2, 0)), 11)
+    told = [(t.topic, [d.partition_index for d in t.partitions]) for t in answer.responses]
+    assert told == [("t", [0, 1]), ("b", [0]), ("t", [2])]

@@ -1,0 +1,303 @@
+"""When a fetch waits, what wakes it, and what it answers then (`DelayedFetch`): exact to the millisecond, in virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.testing.memory import MemoryClient, VirtualCluster
+from tests.broker.scene import (
+    answered_at,
+    base_offsets,
+    elect,
+    fetchers,
+    fill,
+    hold,
+    only,
+    release,
+    replica,
+    three,
+    topic_ids,
+)
+from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, limit, produce, sizes
+
+BOTH = pytest.mark.parametrize("semantics", ["kip", "kafka"])
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster()
+    made.topic("t", 2)
+    return made
+
+
+def send(cluster: VirtualCluster, *partitions: tuple[str, int, int], broker_id: int = 0, **more: Any) -> MemoryClient:
+    """A client that has sent this fetch."""
+    version = more.setdefault("version", 12)
+    client = cluster.connect(broker_id)
+    client.send(fetch(*partitions, topic_ids=topic_ids(cluster), **more), version)
+    return client
+
+
+# ---- answered at once ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wait", [{"max_wait_ms": 0}, {"max_wait_ms": -5}, {"max_wait_ms": 9000, "min_bytes": 0}])
+def test_F28_no_wish_to_wait_or_no_minimum_is_answered_at_once(cluster: VirtualCluster, wait: dict[str, int]) -> None:
+    assert errors(send(cluster, ("t", 0, 0), **wait).latest) == [0]
+
+
+def test_F28_enough_bytes_over_all_partitions_are_answered_at_once(cluster: VirtualCluster) -> None:
+    for index in range(2):
+        fill(cluster, "t", batch_of_bytes(100), partition=index)
+    both = ("t", 0, 0), ("t", 1, 0)
+    assert sizes(send(cluster, *both, max_wait_ms=9000, min_bytes=200).latest) == [100, 100]
+    assert send(cluster, *both, max_wait_ms=9000, min_bytes=201).answers == []
+
+
+def test_F28_errors_and_waiting(cluster: VirtualCluster) -> None:
+    """Scenario 8."""
+    begun = cluster.now_ms
+    beside_an_idle_one = send(cluster, ("missing", 0, 0), ("t", 0, 0), max_wait_ms=500)
+    alone = send(cluster, ("missing", 0, 0), max_wait_ms=500)
+    out_of_range = send(cluster, ("t", 0, 7), ("t", 1, 0), max_wait_ms=500)
+    assert beside_an_idle_one.answers == []
+    assert errors(alone.latest) == [3]
+    assert errors(out_of_range.latest) == [1, 0]
+    cluster.advance(500)
+    assert answered_at(beside_an_idle_one, begun) == [500]
+    assert [(topic, data.error_code) for topic, data in flat(beside_an_idle_one.latest)] == [("t", 0), ("missing", 3)]
+
+
+def test_F28_an_unknown_topic_id_does_not_end_the_wait_for_a_known_one(cluster: VirtualCluster) -> None:
+    ids = {**topic_ids(cluster), "missing": bytes(range(16))}
+    client = cluster.connect()
+    client.send(fetch(("missing", 0, 0), ("t", 0, 0), max_wait_ms=500, version=13, topic_ids=ids), 13)
+    assert client.answers == []
+    fill(cluster, "t", batch(b"a"))
+    assert errors(client.latest) == [0, 100]
+
+
+def test_F28_logs_that_part_and_a_closer_replica_are_answered_at_once() -> None:
+    selector = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+    cluster = three(**selector, **{"1.broker.rack": "b"})
+    fill(cluster, "t", batch(b"a"), acks=-1)
+    assert only(send(cluster, ("t", 0, 1), max_wait_ms=9000, rack="b").latest).preferred_read_replica == 1
+    elect(cluster, 1)
+    fill(cluster, "t", batch(b"b"), acks=-1)
+    parted = only(send(cluster, ("t", 0, 2), broker_id=1, last_epoch=0, max_wait_ms=9000).latest)
+    assert (parted.diverging_epoch.epoch, parted.diverging_epoch.end_offset) == (0, 1)
+
+
+# ---- woken -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_F29_an_append_wakes_a_waiting_fetch_in_the_same_instant(cluster: VirtualCluster) -> None:
+    """Scenario 7."""
+    begun = cluster.now_ms
+    client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000)
+    cluster.advance(200)
+    fill(cluster, "t", batch_of_bytes(150), partition=1)
+    assert answered_at(client, begun) == [200]
+    assert sizes(client.latest) == [0, 150]
+
+
+def test_F29_a_fetch_for_more_bytes_waits_until_they_are_there(cluster: VirtualCluster) -> None:
+    client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, min_bytes=300)
+    for index in (0, 1):
+        fill(cluster, "t", batch_of_bytes(140), partition=index)
+        assert client.answers == []
+    fill(cluster, "t", batch_of_bytes(140), partition=1)
+    assert sizes(client.latest) == [140, 280]
+
+
+def test_F29_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: VirtualCluster) -> None:
+    """ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch: between positions 250 and 500."""
+    fill(cluster, "t", *(batch_of_bytes(125) for _ in range(2)))
+    client = send(cluster, ("t", 0, 1), max_wait_ms=20_000, min_bytes=126)
+    assert client.answers == []
+    fill(cluster, "t", batch_of_bytes(125))
+    assert base_offsets(client.latest) == [1, 2]
+
+
+def test_F29_a_timeout_answers_what_is_there_which_may_be_nothing(cluster: VirtualCluster) -> None:
+    begun = cluster.now_ms
+    idle = send(cluster, ("t", 1, 0), max_wait_ms=700)
+    some = send(cluster, ("t", 0, 0), max_wait_ms=900, min_bytes=5000)
+    fill(cluster, "t", batch_of_bytes(100))
+    cluster.advance(2000)
+    assert (answered_at(idle, begun), sizes(idle.latest), errors(idle.latest)) == ([700], [0], [0])
+    assert (answered_at(some, begun), sizes(some.latest)) == ([900], [100])
+
+
+def test_F29_what_is_told_is_as_of_the_answer_not_of_the_question(cluster: VirtualCluster) -> None:
+    client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=150)
+    fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
+    assert (only(client.latest).high_watermark, sizes(client.latest)) == (2, [200])
+
+
+def test_F29_truncation_below_the_asked_offset_ends_the_wait() -> None:
+    """The asked offset is beyond the log's end once the follower has followed another leader."""
+    cluster = three("kafka")
+    fill(cluster, "t", batch(b"a"), acks=-1)
+    hold(cluster, 1, 2)
+    fill(cluster, "t", batch(b"b"), batch(b"c"))
+    client = send(cluster, ("t", 0, 3), max_wait_ms=20_000)
+    assert client.answers == []
+    elect(cluster, 1)
+    assert replica(cluster, 0).log.log_end_offset == 1
+    assert errors(client.latest) == [1]
+
+
+def test_F29_the_end_of_a_segment_before_the_end_of_the_log_ends_the_wait() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t", segment_bytes="250")
+    client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=10_000)
+    fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
+    assert client.answers == []
+    fill(cluster, "t", batch_of_bytes(100))
+    assert sizes(client.latest) == [200]
+
+
+@BOTH
+def test_F29_a_new_leader_epoch_ends_the_wait_of_who_named_the_old_one(semantics: str) -> None:
+    """DelayedFetchTest.testFetchWithFencedEpoch, testNotLeaderOrFollower."""
+    cluster = three(semantics)
+    named = send(cluster, ("t", 0, 0), max_wait_ms=20_000, epoch=0)
+    old = send(cluster, ("t", 0, 0), max_wait_ms=20_000, version=10)
+    anywhere = send(cluster, ("t", 0, 0), max_wait_ms=20_000)
+    elect(cluster, 1)
+    assert errors(named.latest) == [74]
+    assert errors(old.latest) == [6]
+    assert anywhere.answers == []  # a follower serves it just as well
+
+
+def test_F29_many_fetches_wait_for_one_append_and_are_answered_in_the_order_in_which_they_came(
+    cluster: VirtualCluster,
+) -> None:
+    clients = [send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(20)]
+    fill(cluster, "t", batch(b"a"))
+    assert [len(client.answers) for client in clients] == [1] * 20
+    seen = [request.connection_id for request in cluster.state.journal.requests("Fetch")]
+    assert seen == [client.connection.connection_id for client in clients]
+    assert not replica(cluster, 0).watchers
+
+
+def test_F29_a_client_that_goes_is_forgotten_and_nobody_else_is(cluster: VirtualCluster) -> None:
+    gone, stays = (send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(2))
+    gone.connection.lost()
+    assert len(replica(cluster, 0).watchers) == 1
+    fill(cluster, "t", batch(b"a"))
+    assert (len(gone.answers), len(stays.answers)) == (0, 1)
+
+
+# ---- what does not wake ----------------------------------------------------------------------------------------------------------
+
+
+def test_F30_a_minimum_that_the_partition_limits_cannot_give_waits_for_its_time(cluster: VirtualCluster) -> None:
+    """Scenario 6."""
+    begun = cluster.now_ms
+    asked: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
+    client = send(cluster, ("t", 0, 0), max_wait_ms=700, **asked)
+    fill(cluster, "t", *(batch_of_bytes(1000) for _ in range(5)))
+    assert client.answers == []
+    cluster.advance(1000)
+    assert (answered_at(client, begun), sizes(client.latest)) == ([700], [1000])
+    assert sizes(send(cluster, ("t", 0, 0), max_wait_ms=700, min_bytes=0, partition_max=1000).latest) == [1000]
+
+
+def test_F30_while_waiting_only_the_limits_of_partitions_count(cluster: VirtualCluster) -> None:
+    """More bytes gather than the request's limit lets through: the wait ends by them, and the answer is cut to the limit."""
+    client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, max_bytes=300, min_bytes=300)
+    fill(cluster, "t", batch_of_bytes(200), partition=0)
+    assert client.answers == []
+    fill(cluster, "t", batch_of_bytes(250), partition=1)
+    assert sizes(client.latest) == [200, 0]
+
+
+def test_F30_a_lagging_follower_keeps_a_consumer_waiting_but_a_waiting_follower_is_woken() -> None:
+    """Scenario 7: an append that does not move the high watermark."""
+    cluster = three()
+    hold(cluster, 1, 2)
+    follower = send(cluster, ("t", 0, 0), replica_id=1, max_wait_ms=20_000)
+    consumer = send(cluster, ("t", 0, 0), max_wait_ms=20_000)
+    assert (follower.answers, consumer.answers) == ([], [])
+    fill(cluster, "t", batch_of_bytes(120))
+    assert sizes(follower.latest) == [120]
+    assert consumer.answers == []
+    send(cluster, ("t", 0, 1), replica_id=1)
+    assert consumer.answers == []  # broker 2 still has nothing
+    cluster.advance(300)
+    begun = cluster.now_ms
+    release(cluster, 2)
+    assert (answered_at(consumer, begun), sizes(consumer.latest)) == ([0], [120])
+
+
+def test_F30_a_parked_fetch_keeps_its_connection_and_what_comes_behind_it_waits(cluster: VirtualCluster) -> None:
+    client = send(cluster, ("t", 0, 0), max_wait_ms=700)
+    client.send(produce("t", batch(b"a")), 9)
+    assert client.answers == []  # not even its own produce wakes it
+    cluster.advance(700)
+    assert [type(a.message).__name__ for a in client.answers] == ["FetchResponse", "ProduceResponse"]
+
+
+def test_F29_a_fetch_that_waits_at_a_follower_is_answered_soon_after_a_produce() -> None:
+    """FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication: well before 15 of 20 s."""
+    for semantics, longest_ms in (("kip", 0), ("kafka", 500)):
+        cluster = three(semantics)
+        client = send(cluster, ("t", 0, 0), broker_id=1, max_wait_ms=20_000)
+        begun = cluster.now_ms
+        fill(cluster, "t", batch(b"a"))
+        cluster.advance(15_000)
+        [waited_ms] = answered_at(client, begun)
+        assert waited_ms <= longest_ms
+        assert sizes(client.latest)[0] > 0
+
+
+# ---- followers -------------------------------------------------------------------------------------------------------------------
+
+
+def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
+    """Broker 1 is cut off, and a raw client asks in its name (N-12)."""
+    cluster = VirtualCluster(2, semantics=semantics)
+    cluster.topic("t", 1, 2)
+    for fetcher in fetchers(cluster, 1):
+        fetcher.cut_link(True, cluster.now_ms)
+    return cluster, cluster.connect()
+
+
+def test_D5_under_kip_the_first_fetch_of_a_followers_session_never_waits() -> None:
+    for semantics, answered in (("kip", 1), ("kafka", 0)):
+        cluster, follower = _fake_follower(semantics)
+        follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
+        assert len(follower.answers) == answered
+        cluster.advance(500)
+        assert len(follower.answers) == 1
+        assert follower.latest.session_id > 0
+
+
+def test_D5_under_kip_a_follower_with_a_stale_high_watermark_is_answered_at_once() -> None:
+    for semantics, answered in (("kip", 1), ("kafka", 0)):
+        cluster, follower = _fake_follower(semantics)
+        fill(cluster, "t", batch(b"a"))
+        session = follower.ask(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=0), 12).session_id
+        assert only(follower.latest).high_watermark == 0
+        follower.answers.clear()
+        begun = cluster.now_ms
+        follower.send(fetch(("t", 0, 1), replica_id=1, session=(session, 1), max_wait_ms=500), 12)
+        assert replica(cluster, 0).log.high_watermark == 1
+        assert len(follower.answers) == answered
+        cluster.advance(500)
+        assert answered_at(follower, begun) == ([0] if semantics == "kip" else [500])
+        assert only(follower.latest).high_watermark == 1
+
+
+def test_T4_F28_a_throttled_fetch_waits_first_and_is_emptied_then(cluster: VirtualCluster) -> None:
+    limit(cluster, consumer_byte_rate=10.0)
+    begun = cluster.now_ms
+    client = send(cluster, ("t", 0, 0), max_wait_ms=700)
+    cluster.advance(100)
+    fill(cluster, "t", batch_of_bytes(5000))
+    assert answered_at(client, begun) == [100]
+    assert client.latest.responses == [] and client.latest.throttle_time_ms > 0
