@@ -13,7 +13,7 @@ from random import Random
 
 from broker import apis, release
 from broker.clock import Clock, SystemClock
-from broker.config import ClusterConfig
+from broker.config import ClusterConfig, ConfigError
 from broker.errors import KafkaError
 from broker.faults.journal import Journal
 from broker.group.coordinator import GroupCoordinator
@@ -85,6 +85,12 @@ class Cluster:
         self.turn = Turn(self.clock.now_ms())
         self.journal = Journal()
         self.config = ClusterConfig(config, profile_defaults(profile, brokers))
+        nobody = sorted(i for i in self.config.static_broker if i >= brokers)
+        if nobody:
+            name = next(iter(self.config.static_broker[nobody[0]]))
+            raise ConfigError(
+                f"{nobody[0]}.{name}: there is no broker {nobody[0]}; ids are 0 to {brokers - 1}, for example 0.{name}=..."
+            )
         self.budget = MemoryBudget(memory_bytes)
         self.quota_store = ClientQuotaStore()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")

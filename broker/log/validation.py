@@ -92,12 +92,15 @@ class Valid(NamedTuple):
 
 
 def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms: int) -> Valid:
-    """The one batch in `produced`, ready to be appended. Raises InvalidBatch.
+    """Both halves of the judgement at once: `only_batch`, then `judge`. Raises InvalidBatch."""
+    return judge(only_batch(produced, produce_version), limits, now_ms)
 
-    `produced` is what a Produce request of version `produce_version` carries for one partition; a LogAppendTime topic
-    has `now_ms` stamped into it (P-12). Bytes after the batch that make no batch are left off (P-4).
+
+def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
+    """One whole batch of magic 2 as its topic's settings see it, ready to be appended. Raises InvalidBatch.
+
+    A LogAppendTime topic has `now_ms` stamped into it (P-12).
     """
-    batch = _only_batch(memoryview(produced), produce_version)
     header = _checked_header(batch, limits)
     _check_claims(header)
     if limits.judges_records or header.is_log_append_time:
@@ -119,8 +122,13 @@ def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms
     return Valid(batch, header)
 
 
-def _only_batch(produced: memoryview, version: int) -> memoryview:
-    """P-4: from version 3 on exactly one batch, of magic 2."""
+def only_batch(data: Buffer, version: int) -> memoryview:
+    """P-4, what a Produce request of `version` may carry for one partition: from version 3 on exactly one batch, of magic 2.
+
+    Judged by the request alone, before the partition is asked. Bytes after the batch that make no batch are left off.
+    Raises InvalidBatch that knows no log start offset.
+    """
+    produced = memoryview(data)
     size_bytes = _batch_size(produced, 0)
     if size_bytes is None:
         raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")

@@ -259,8 +259,6 @@ class Partition:
         }
         if late:
             self._on_isr(self, self.isr - late)
-            if self.advance_high_watermark(now_ms):
-                self.changed()
 
     # ---- who waits -----------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,315 @@
+"""Fetch sessions as a client sees them (KIP-227): ids, epochs, what an incremental answer leaves out, and its order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
+from tests.broker.scene import answered_at, fill, topic_ids
+from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes
+
+LATEST = 17
+NEW, NONE = (0, 0), (0, -1)
+BY_NAME_AND_BY_ID = pytest.mark.parametrize("version", [7, 12, 13, LATEST])
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster()
+    for name in ("foo", "bar"):
+        made.topic(name, 3)
+    return made
+
+
+class Reader:
+    """One client that fetches in one version, by name or by id."""
+
+    def __init__(self, cluster: VirtualCluster, version: int = LATEST, **more: Any) -> None:
+        self.cluster = cluster
+        self.version = version
+        self.client: MemoryClient = cluster.connect(**more)
+
+    def request(
+        self,
+        session: tuple[int, int],
+        *partitions: tuple[str, int, int],
+        forget: tuple[tuple[str, int], ...] = (),
+        **more: Any,
+    ) -> FetchRequest:
+        ids = topic_ids(self.cluster)
+        request = fetch(
+            *partitions, session=session, version=self.version, topic_ids={**ids, **more.pop("ids", {})}, **more
+        )
+        request.forgotten_topics_data = [
+            ForgottenTopic(topic, ids[topic], [index])
+            if self.version >= 13
+            else ForgottenTopic(topic, bytes(16), [index])
+            for topic, index in forget
+        ]
+        return request
+
+    def ask(self, session: tuple[int, int], *partitions: tuple[str, int, int], **more: Any) -> Any:
+        return self.client.ask(self.request(session, *partitions, **more), self.version)
+
+    def named(self, answer: Any) -> list[tuple[str, int, int]]:
+        """(topic, partition, error) of an answer, in order."""
+        names = {topic_id: name for name, topic_id in topic_ids(self.cluster).items()}
+        return [
+            (names.get(topic.topic_id, topic.topic), data.partition_index, data.error_code)
+            for topic in answer.responses
+            for data in topic.partitions
+        ]
+
+
+def top(answer: Any) -> tuple[int, int, int]:
+    """(error, session id, number of partitions)."""
+    return answer.error_code, answer.session_id, len(flat(answer))
+
+
+@BY_NAME_AND_BY_ID
+def test_S1_S2_S14_testFetchRequests_on_the_wire(cluster: VirtualCluster, version: int) -> None:
+    """Scenario 11, and FetchSessionTest.testFetchRequests."""
+    reader = Reader(cluster, version)
+    first = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0))
+    session = first.session_id
+    assert session > 0
+    assert top(first) == (0, session, 2)
+    assert top(reader.ask((session, 5))) == (71, 0, 0)
+    assert top(reader.ask((session + 1, 1))) == (70, 0, 0)
+    assert top(reader.ask((session, 1))) == (0, session, 0)
+    assert top(reader.ask((session, 1))) == (71, 0, 0)
+    assert top(reader.ask((session, 2))) == (0, session, 0)
+    closed = reader.ask((session, -1), ("foo", 0, 0))
+    assert top(closed) == (0, 0, 1)
+    assert len(cluster.state.nodes[0].sessions) == 0
+    assert top(reader.ask((session, 3))) == (70, 0, 0)
+
+
+def test_S1_before_version_7_every_fetch_stands_alone(cluster: VirtualCluster) -> None:
+    reader = Reader(cluster, 6)
+    for _ in range(2):
+        assert top(reader.ask(NONE, ("foo", 0, 0))) == (0, 0, 1)
+    assert len(cluster.state.nodes[0].sessions) == 0
+
+
+def test_S1_a_full_fetch_closes_the_session_that_it_names(cluster: VirtualCluster) -> None:
+    reader = Reader(cluster)
+    old = reader.ask(NEW, ("foo", 0, 0)).session_id
+    new = reader.ask((old, 0), ("foo", 0, 0)).session_id
+    assert new not in (0, old)
+    assert top(reader.ask((old, 1))) == (70, 0, 0)
+    assert top(reader.ask((new, 1))) == (0, new, 0)
+
+
+def test_S3_a_session_that_began_with_names_does_not_go_on_with_ids(cluster: VirtualCluster) -> None:
+    """Scenario 12."""
+    for before, after in ((12, 13), (13, 12)):
+        session = Reader(cluster, before).ask(NEW, ("foo", 0, 0)).session_id
+        assert top(Reader(cluster, after).ask((session, 1))) == (106, 0, 0)
+        assert top(Reader(cluster, after).ask((session, 9))) == (71, 0, 0)  # the epoch is looked at first
+        assert top(Reader(cluster, before).ask((session, 1))) == (0, session, 0)
+
+
+def test_S3_a_session_error_is_answered_at_once_whatever_the_fetch_would_wait(cluster: VirtualCluster) -> None:
+    reader = Reader(cluster)
+    assert top(reader.ask((77, 1), ("foo", 0, 0), max_wait_ms=20_000)) == (70, 0, 0)
+
+
+def test_S3_a_restarted_broker_knows_no_session_any_more(cluster: VirtualCluster) -> None:
+    session = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id
+    cluster.state.stop_broker(0)
+    cluster.state.start_broker(0)
+    cluster.run()
+    assert top(Reader(cluster).ask((session, 1))) == (70, 0, 0)
+
+
+@BY_NAME_AND_BY_ID
+def test_S4_what_is_not_listed_is_fetched_again_from_where_it_was_asked_for(
+    cluster: VirtualCluster, version: int
+) -> None:
+    fill(cluster, "foo", batch_of_bytes(100), batch_of_bytes(110), batch_of_bytes(120))
+    reader = Reader(cluster, version)
+    session = reader.ask(NEW, ("foo", 0, 1), ("bar", 0, 0)).session_id
+    assert sizes(reader.ask((session, 1))) == [230]
+    assert sizes(reader.ask((session, 2), ("foo", 0, 2))) == [120]
+    assert sizes(reader.ask((session, 3))) == [120]
+    added = reader.ask((session, 4), ("foo", 0, 3), ("bar", 2, 0))
+    assert reader.named(added) == [("bar", 2, 0)]
+    forgotten = reader.ask((session, 5), ("foo", 0, 0), forget=(("foo", 0),))
+    assert top(forgotten) == (0, session, 0)  # listed and forgotten in one request: forgotten
+
+
+@BY_NAME_AND_BY_ID
+def test_S5_forgetting_everything_ends_the_session(cluster: VirtualCluster, version: int) -> None:
+    reader = Reader(cluster, version)
+    session = reader.ask(NEW, ("foo", 0, 0), ("bar", 1, 0)).session_id
+    assert top(reader.ask((session, 1), forget=(("foo", 0), ("bar", 1)))) == (0, 0, 0)
+    assert top(reader.ask((session, 2))) == (70, 0, 0)
+
+
+def test_S6_a_moved_high_watermark_or_log_start_is_news_once(cluster: VirtualCluster) -> None:
+    reader = Reader(cluster)
+    fill(cluster, "foo", batch(b"a"), batch(b"b"))
+    session = reader.ask(NEW, ("foo", 0, 2), ("foo", 1, 0)).session_id
+    assert flat(reader.ask((session, 1))) == []
+    fill(cluster, "foo", batch_of_bytes(100))
+    small = {"max_bytes": 0, "partition_max": 0}
+    assert sizes(reader.ask((session, 2), ("foo", 0, 3), **small)) == [0]  # only the high watermark is new
+    assert flat(reader.ask((session, 3))) == []
+    cluster.state.nodes[0].replicas.partitions[("foo", 0)].log.raise_log_start(1)
+    [(_, data)] = flat(reader.ask((session, 4)))
+    assert (data.log_start_offset, data.high_watermark) == (1, 3)
+    assert flat(reader.ask((session, 5))) == []
+
+
+def test_S6_a_partition_that_is_sent_elsewhere_is_in_every_answer() -> None:
+    selector = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+    cluster = VirtualCluster(2, {**selector, "1.broker.rack": "b"})
+    cluster.topic("foo", 1, 2)
+    reader = Reader(cluster)
+    session = reader.ask(NEW, ("foo", 0, 0), rack="b").session_id
+    for epoch in (1, 2, 3):
+        [(_, data)] = flat(reader.ask((session, epoch), rack="b"))
+        assert data.preferred_read_replica == 1
+
+
+@pytest.mark.parametrize("version", [7, 11, 12])
+def test_S6_S7_an_error_is_told_until_it_is_healed_and_then_once_more(version: int) -> None:
+    """FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12, and scenario 11. With ids it is S-11."""
+    made = VirtualCluster()
+    made.topic("foo", 2)
+    reader = Reader(made, version)
+    first = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0), ("late", 0, 0))
+    session = first.session_id
+    assert reader.named(first) == [("foo", 0, 0), ("foo", 1, 0), ("late", 0, 3)]
+    second = reader.ask((session, 1))
+    assert (second.error_code, second.session_id, reader.named(second)) == (0, session, [("late", 0, 3)])
+    made.topic("late")
+    assert reader.named(reader.ask((session, 2))) == [("late", 0, 0)]
+    assert top(reader.ask((session, 3))) == (0, session, 0)
+
+
+def test_S8_a_fetch_that_was_overtaken_while_it_waited_is_refused_with_its_session_id(
+    cluster: VirtualCluster,
+) -> None:
+    first, second = Reader(cluster), Reader(cluster)
+    session = first.ask(NEW, ("foo", 0, 0)).session_id
+    first.client.answers.clear()
+    first.client.send(first.request((session, 1), max_wait_ms=20_000), LATEST)
+    assert top(second.ask((session, 2))) == (0, session, 0)
+    fill(cluster, "foo", batch(b"a"))
+    assert top(first.client.latest) == (71, session, 0)
+    assert sizes(second.ask((session, 3)))[0] > 0
+
+
+def test_S9_who_gave_records_goes_to_the_end(cluster: VirtualCluster) -> None:
+    """Scenario 12: foo-1 gives records; the order after that is seen with room for one batch."""
+    fill(cluster, "foo", batch_of_bytes(200), partition=1)
+    reader = Reader(cluster)
+    tight = {"max_bytes": 150, "partition_max": 150}
+    session = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 1), ("foo", 2, 0)).session_id
+    fill(cluster, "foo", batch_of_bytes(140), partition=1)
+    assert reader.named(reader.ask((session, 1), **tight)) == [("foo", 1, 0)]
+    for index in range(3):
+        fill(cluster, "foo", batch_of_bytes(140), partition=index)
+    seen = []
+    for epoch, advanced in ((2, ()), (3, (("foo", 0, 1),)), (4, (("foo", 2, 1),))):
+        answer = reader.ask((session, epoch), *advanced, **tight)
+        seen += [data.partition_index for _, data in flat(answer) if len(data.records)]
+    assert seen == [0, 2, 1]
+
+
+def test_S9_partitions_that_are_added_go_to_the_end(cluster: VirtualCluster) -> None:
+    reader = Reader(cluster)
+    session = reader.ask(NEW, ("foo", 2, 0), ("bar", 0, 0)).session_id
+    reader.ask((session, 1), ("foo", 0, 0), ("foo", 2, 0))
+    for topic, index in (("foo", 0), ("foo", 2), ("bar", 0)):
+        fill(cluster, topic, batch(b"a"), partition=index)
+    named = [(topic, index) for topic, index, _ in reader.named(reader.ask((session, 2)))]
+    assert named == [("foo", 2), ("bar", 0), ("foo", 0)]
+
+
+def test_S10_a_throttled_answer_hides_a_session_error_and_touches_no_session(cluster: VirtualCluster) -> None:
+    limit(cluster, client_id="reader", request_percentage=0.1)
+    reader = Reader(cluster, client_id="reader")
+    session = reader.ask(NEW, ("foo", 0, 0)).session_id
+    cluster.state.request_cost_ms["Fetch"] = 100.0
+    answer = reader.ask((session, 9))
+    assert answer.throttle_time_ms == 1000
+    assert top(answer) == (0, 0, 0)
+    cluster.advance(20_000)
+    cluster.state.request_cost_ms["Fetch"] = 0.0
+    assert top(reader.ask((session, 1))) == (0, session, 0)
+
+
+def test_S10_S14_what_a_throttled_answer_would_have_told_is_due_again(cluster: VirtualCluster) -> None:
+    reader = Reader(cluster, client_id="reader")
+    session = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0)).session_id
+    fill(cluster, "foo", batch_of_bytes(500), partition=1)
+    limit(cluster, client_id="reader", request_percentage=0.1)
+    cluster.state.request_cost_ms["Fetch"] = 100.0
+    answer = reader.ask((session, 1), ("foo", 0, 0), ("bar", 2, 0))
+    assert top(answer) == (0, session, 0)
+    assert answer.throttle_time_ms == 1000
+    cluster.state.request_cost_ms["Fetch"] = 0.0
+    cluster.advance(20_000)
+    again = reader.ask((session, 2))
+    assert [(topic, index) for topic, index, _ in reader.named(again)] == [("foo", 1), ("bar", 2)]
+    assert sizes(again) == [500, 0]
+
+
+@pytest.mark.parametrize("version", [13, LATEST])
+def test_S11_an_unknown_id_stays_in_the_session_until_its_topic_appears(version: int) -> None:
+    """FetchSessionTest.testFetchSessionWithUnknownId."""
+    cluster = VirtualCluster()
+    cluster.topic("foo", 1)
+    controller = cluster.state.controller
+    planned = controller.plan_topic("late", 1, 1)
+    reader = Reader(cluster, version)
+    first = reader.ask(NEW, ("late", 0, 0), ("foo", 0, 0), ids={"late": planned.topic_id})
+    session = first.session_id
+    assert errors(first) == [0, 100]
+    assert errors(reader.ask((session, 1))) == [100]
+    controller.create_topic(planned)
+    cluster.run()
+    assert reader.named(reader.ask((session, 2))) == [("late", 0, 0)]
+    assert top(reader.ask((session, 3))) == (0, session, 0)
+    controller.delete_topic("late")
+    cluster.run()
+    assert errors(reader.ask((session, 4))) == [100]
+
+
+@pytest.mark.parametrize(("slots", "made"), [("0", 0), ("1", 1), ("2", 2)])
+def test_S12_S13_without_a_free_slot_the_fetch_succeeds_and_has_no_session(slots: str, made: int) -> None:
+    cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": slots})
+    cluster.topic("foo")
+    fill(cluster, "foo", batch_of_bytes(100))
+    answers = [Reader(cluster).ask(NEW, ("foo", 0, 0)) for _ in range(3)]
+    assert [sizes(answer) for answer in answers] == [[100]] * 3
+    assert sum(answer.session_id > 0 for answer in answers) == made
+
+
+def test_S13_a_session_that_nobody_used_for_two_minutes_gives_way() -> None:
+    cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": "1"})
+    cluster.topic("foo")
+    old = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id
+    cluster.advance(120_000)
+    assert Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id == 0
+    cluster.advance(1)
+    new = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id
+    assert new > 0
+    assert top(Reader(cluster).ask((old, 1))) == (70, 0, 0)
+
+
+def test_S2_the_session_is_made_when_the_answer_goes_out_not_when_the_fetch_parks(cluster: VirtualCluster) -> None:
+    reader = Reader(cluster)
+    begun = cluster.now_ms
+    reader.client.send(reader.request(NEW, ("foo", 0, 0), max_wait_ms=500), LATEST)
+    assert len(cluster.state.nodes[0].sessions) == 0
+    cluster.advance(500)
+    assert answered_at(reader.client, begun) == [500]
+    assert reader.client.latest.session_id > 0
+    assert len(cluster.state.nodes[0].sessions) == 1

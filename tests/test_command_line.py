@@ -1,0 +1,226 @@
+"""`python -m broker` and `kafkaproto broker`: what they print, how they refuse, how they end."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from broker.server.main import main, parser
+from kafkaproto.messages.describe_cluster import DescribeClusterRequest
+from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pipeline.ask import ask
+
+MODULE = (sys.executable, "-m", "broker")
+SCRIPT = (str(Path(sys.executable).with_name("kafkaproto")), "broker")
+READY_SECONDS = 20.0
+END_SECONDS = 1.0
+
+
+class Running:
+    """A broker process. `addresses` are the lines that it printed when it was ready."""
+
+    def __init__(self, command: Sequence[str], brokers: int) -> None:
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.addresses = [self.process.stdout.readline().rstrip("\n") for _ in range(brokers)]
+        self.ended = False
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[str, str, float]:
+        """What else stood on stdout, all of stderr, and the seconds from the signal to the end."""
+        begun = time.perf_counter()
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=READY_SECONDS)
+        self.ended = True
+        return out, err, time.perf_counter() - begun
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    running: list[Running] = []
+
+    def begin(*arguments: str, brokers: int = 1, command: Sequence[str] = MODULE) -> Running:
+        running.append(Running([*command, *arguments], brokers))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        if not one.ended:
+            one.process.kill()
+            one.process.communicate()
+
+
+@pytest.mark.parametrize("command", [MODULE, SCRIPT], ids=["module", "script"])
+def test_one_line_per_broker_when_ready_and_nothing_else(start: Start, command: Sequence[str]) -> None:
+    arguments = ("--brokers", "3", "--port", "0", "--topic", "orders:2:3", "-c", "1.broker.rack=b")
+    running = start(*arguments, brokers=3, command=command)
+    assert all(re.fullmatch(r"127\.0\.0\.1:\d+", address) for address in running.addresses)
+    assert len(set(running.addresses)) == 3
+    answer = ask(running.addresses[2], MetadataRequest([MetadataRequestTopic(name="orders")]), 9)
+    assert [f"{b.host}:{b.port}" for b in sorted(answer.brokers, key=lambda b: b.node_id)] == running.addresses
+    assert [b.rack for b in sorted(answer.brokers, key=lambda b: b.node_id)] == [None, "b", None]
+    assert [len(p.replica_nodes) for p in answer.topics[0].partitions] == [3, 3]
+    out, err, _ = running.end()
+    assert out == ""
+    assert "profile test" in err
+    assert running.process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_it_in_under_a_second_with_clients_connected(start: Start, number: int) -> None:
+    running = start("--port", "0")
+    host, port = running.addresses[0].split(":")
+    with socket.create_connection((host, int(port)), 5):
+        out, err, seconds = running.end(number)
+    assert (running.process.returncode, out) == (0, "")
+    assert "Traceback" not in err
+    assert seconds < END_SECONDS
+
+
+def test_consecutive_ports_from_the_given_one(start: Start) -> None:
+    port = _three_free_ports()
+    running = start("--brokers", "3", "--port", str(port), brokers=3)
+    assert running.addresses == [f"127.0.0.1:{port + i}" for i in range(3)]
+
+
+def test_a_port_in_use_is_one_line_that_names_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = _run("--port", str(port), "--log-level", "error")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    assert f"127.0.0.1:{port}" in result.stderr
+    assert "in use" in result.stderr
+
+
+REFUSED = [
+    (("--brokers", "0"), "--brokers", "1 to 100"),
+    (("--brokers", "many"), "--brokers", "for example 3"),
+    (("--port", "70000"), "--port", "65535"),
+    (("--topic", "orders"), "--topic", "for example orders:6:3"),
+    (("--topic", "orders:0"), "--topic", "NAME:PARTITIONS"),
+    (("--topic", "a/b:1"), "--topic a/b", "for example --topic orders:6:1"),
+    (("--topic", "orders:1:3"), "--topic orders", "for example --topic orders:6:1"),
+    (("-c", "fetch.max.bytes"), "-c", "for example fetch.max.bytes=1048576"),
+    (("-c", "fetch.max.bytes=1"), "fetch.max.bytes", "1024"),
+    (("-c", "fetch.max.bytes=lots"), "fetch.max.bytes", "int"),
+    (("-c", "fetch.max.byte=2048"), "fetch.max.byte", "fetch.max.bytes"),
+    (("-c", "7.broker.rack=a"), "7.broker.rack", "0"),
+    (("-c", "listeners=PLAINTEXT:9092"), "listeners", "for example"),
+    (("-c", "advertised.listeners=OTHER://localhost:1"), "OTHER", "for example"),
+    (("--semantics", "java"), "--semantics", "kip"),
+    (("--release", "0.7"), "--release", "3.9"),
+    (("--profile", "prod"), "--profile", "kafka"),
+    (("--memory", "lots"), "--memory", "for example 256M"),
+    (("--log-level", "loud"), "--log-level", "warning"),
+    (("--nonsense",), "--nonsense", "--help"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "what", "allowed"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
+def test_a_bad_option_or_setting_is_one_line_and_status_2(
+    arguments: Sequence[str], what: str, allowed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments if "--port" in arguments else ("--port", "0", *arguments)
+    try:
+        status: object = main(["--log-level", "error", *given] if "--log-level" not in given else given)
+    except SystemExit as ended:
+        status = ended.code
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1, err
+    assert what in err
+    assert allowed in err
+
+
+def test_two_listeners_each_tell_their_own_addresses(start: Start) -> None:
+    inside, outside = _free_port(), _free_port()
+    running = start(
+        "-c",
+        f"listeners=INSIDE://127.0.0.1:{inside},OUTSIDE://127.0.0.1:{outside}",
+        "-c",
+        f"advertised.listeners=INSIDE://kafka:{inside},OUTSIDE://localhost:{outside}",
+    )
+    assert running.addresses == [f"kafka:{inside}"]
+    for port, host in ((inside, "kafka"), (outside, "localhost")):
+        brokers = ask(f"127.0.0.1:{port}", DescribeClusterRequest(), 0).brokers
+        assert [(b.host, b.port) for b in brokers] == [(host, port)]
+
+
+def test_it_says_so_when_others_can_reach_it(start: Start) -> None:
+    running = start("--host", "0.0.0.0", "--port", "0")
+    address = running.addresses[0]
+    _, err, _ = running.end()
+    assert "others can reach it" in err
+    assert address.rsplit(":", 1)[1] in err
+    _, quiet, _ = start("--port", "0").end()
+    assert "others can reach it" not in quiet
+
+
+def test_profile_kafka_has_kafkas_defaults(start: Start) -> None:
+    running = start("--port", "0", "--profile", "kafka")
+    from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+    answer = ask(running.addresses[0], DescribeConfigsRequest([DescribeConfigsResource(4, "0")]), 1)
+    held = {c.name: c.value for c in answer.results[0].configs}
+    assert held["offsets.topic.num.partitions"] == "50"
+    assert held["offsets.topic.replication.factor"] == "3"
+    assert held["group.initial.rebalance.delay.ms"] == "3000"
+    _, err, _ = running.end()
+    assert "profile" not in err
+
+
+def test_a_setting_without_effect_says_so(start: Start) -> None:
+    _, err, _ = start("--port", "0", "-c", "num.io.threads=4").end()
+    assert "num.io.threads" in err
+    assert "no effect" in err
+
+
+def test_errors_go_to_stderr_only_at_the_level_asked_for(start: Start) -> None:
+    out, err, _ = start("--port", "0", "--log-level", "error").end()
+    assert (out, err) == ("", "")
+
+
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(["--help"])
+    assert ended.value.code == 0
+    out, _ = capsys.readouterr()
+    wanted = ["--brokers", "--host", "--port", "--topic", "-c", "--semantics", "--release", "--profile", "--memory", "--seed", "--log-level"]
+    assert [option for option in wanted if option not in out] == []
+
+
+def test_the_script_without_a_command_says_how_to_use_it() -> None:
+    result = subprocess.run([SCRIPT[0]], capture_output=True, text=True, timeout=READY_SECONDS, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("usage: kafkaproto broker")
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*MODULE, *arguments], capture_output=True, text=True, timeout=READY_SECONDS, check=False)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _three_free_ports() -> int:
+    """The first of three in a row."""
+    while True:
+        first = _free_port()
+        try:
+            with socket.create_server(("127.0.0.1", first + 1)), socket.create_server(("127.0.0.1", first + 2)):
+                return first
+        except OSError:
+            continue
