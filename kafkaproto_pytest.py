@@ -5,6 +5,7 @@ Registers itself on install and imports `broker` only when a fixture is used, so
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,16 +21,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _testing() -> Any:
-    try:
-        import broker.testing as testing
-    except ImportError as error:
-        import broker
+    import broker
 
-        where = getattr(broker, "__file__", None) or list(getattr(broker, "__path__", ["?"]))[0]
+    # By place and not by trying: with an editable install even `broker.testing` can be found under somebody else's `broker`.
+    ours = Path(__file__).resolve().parent / "broker"
+    found = [Path(place).resolve() for place in getattr(broker, "__path__", ())]
+    if ours not in found:
         raise pytest.UsageError(
-            f"the fixture needs kafkaproto's package 'broker', but 'broker' is {where}: another package of that name comes "
-            "first on sys.path; rename it, or run pytest from another folder"
-        ) from error
+            f"the fixture needs kafkaproto's package 'broker', but 'broker' is {getattr(broker, '__file__', None) or found[0]}: another "
+            "package of that name comes first on sys.path; rename it, or run pytest from another folder"
+        )
+    import broker.testing as testing
+
     return testing
 
 

@@ -67,7 +67,7 @@ def _resource(
         return result
     wanted = resource.configuration_keys
     result.configs = [
-        _config(d, request.include_synonyms, resource.resource_type)
+        _config(d, request.include_synonyms, resource.resource_type, context.api_version)
         for d in described
         if not wanted or d.name in wanted
     ]
@@ -97,13 +97,15 @@ def _broker(context: RequestContext, name: str) -> Iterable[Described]:
     return [config.describe_broker(own_id, key) for key in BROKER_SETTINGS]
 
 
-def _config(described: Described, with_synonyms: bool, resource_type: int) -> DescribeConfigsResourceResult:
+def _config(
+    described: Described, with_synonyms: bool, resource_type: int, version: int
+) -> DescribeConfigsResourceResult:
     setting = described.setting
     result = DescribeConfigsResourceResult(
         described.name,
         described.value,
         read_only=resource_type == BROKER and not setting.dynamic,
-        is_default=described.source == Source.DEFAULT,
+        is_default=version == 0 and described.source == Source.DEFAULT,  # later versions say where a value comes from
         config_source=int(described.source),
         config_type=TYPE_NUMBERS[setting.kind],
         documentation=None,

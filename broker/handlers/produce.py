@@ -11,7 +11,7 @@ from typing import Any
 
 from broker.errors import KafkaError
 from broker.log.errors import InvalidBatch, StorageError
-from broker.log.validation import validate
+from broker.log.validation import judge, only_batch
 from broker.metadata.image import INTERNAL_TOPICS
 from broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
 from broker.replication.delayed_produce import Awaited, DelayedProduce
@@ -71,21 +71,27 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
 def _append(
     context: RequestContext, topic: str, data: PartitionProduceData, acks: int
 ) -> tuple[PartitionProduceResponse, Awaited | None]:
-    """One partition. Errors before the append tell no log start offset, those of the append itself do (P-2)."""
+    """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. the topic is no internal one;
+
+    D. it is led here; E. enough replicas are in sync; F. the batch. Before E the answer tells no log start offset (P-2).
+    """
     node = context.node
     partition = node.replicas.partitions.get((topic, data.index))
     try:
-        if partition is None or not partition.is_leader:
-            partition = node.replicas.leader_or_error(node.image, topic, data.index)
+        if partition is None and node.image.partition(topic, data.index) is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        records: Any = data.records if data.records is not None else b""
+        produced = only_batch(records, context.api_version)
         if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker itself")
+        if partition is None or not partition.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if acks == ALL_IN_SYNC:
             partition.check_in_sync()
-        records: Any = data.records if data.records is not None else b""
-        batch, header = validate(records, context.api_version, partition.limits, context.now_ms)
+        batch, header = judge(produced, partition.limits, context.now_ms)
         appended = partition.log.append(batch, header, partition.leader_epoch)
     except KafkaError as error:
-        return _error(data.index, error.error_code, error.message), None
+        return _refused(data.index, error, partition), None
     except InvalidBatch as error:
         return _invalid(data.index, error, partition), None
     except StorageError as error:
@@ -110,6 +116,13 @@ def _append(
 
 def _error(index: int, error_code: int, message: str | None = None) -> PartitionProduceResponse:
     return PartitionProduceResponse(index, int(error_code), -1, error_message=message)
+
+
+def _refused(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
+    answer = _error(index, error.error_code, error.message)
+    if error.error_code == ErrorCode.NOT_ENOUGH_REPLICAS and partition is not None:
+        answer.log_start_offset = partition.log.log_start_offset
+    return answer
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:

@@ -118,6 +118,10 @@ class Connection:
                     break
         except FrameError as error:
             self.refuse(str(error))
+        except Exception:
+            # A bug of ours, and nobody else's affair (W-8).
+            logger.exception("%s: connection %d closed: a request failed", self.client_address, self.connection_id)
+            self.close()
         finally:
             self._working = False
         self._after_work()

@@ -1,7 +1,8 @@
 """One socket: an asyncio.BufferedProtocol that moves bytes between a transport and a `Connection`. The only code that touches a transport.
 
-Small answers go out in one write. A range of a file of 64 KiB or more goes out through sendfile, in a task of its own; while that runs
-the channel is SENDING: nothing else writes, and a close first cancels and awaits it (house §4). Knows nothing of requests.
+Small answers go out in one write. An answer with a range of a file of 64 KiB or more goes out piece by piece in a task of its own,
+the range through sendfile where that is to be had; while the task runs the channel is SENDING: nothing else writes, and a close first
+cancels and awaits it (house §4). Knows nothing of requests.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ logger = logging.getLogger("kafkaproto.channel")
 
 SENDFILE_FROM_BYTES = 64 * 1024
 COPY_BYTES = 1024 * 1024
+"""How much of one answer is copied into memory at a time: the next piece waits until the kernel has taken this one."""
 
 
 class Channel(asyncio.BufferedProtocol):
@@ -34,6 +36,7 @@ class Channel(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport
         self._connection: Connection
         self._sending: asyncio.Task[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
         self._wants_reading = True
         self._closing = False
 
@@ -42,12 +45,15 @@ class Channel(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
+        self._loop.opened(self)
         peer = transport.get_extra_info("peername")
         address = peer[0] if isinstance(peer, tuple) else "unknown"
         now_ms = self._loop.now_ms()
+        self._loop.enter(now_ms)
         self._connection = Connection(self._node, self._listener_name, address, self, self._loop.buffers, now_ms)
         if not self._node.running:
             self._connection.close()
+        self._loop.leave(now_ms)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._connection.get_buffer()
@@ -69,14 +75,21 @@ class Channel(asyncio.BufferedProtocol):
         """The kernel did not take all: `resume_writing` will tell when it has."""
 
     def resume_writing(self) -> None:
-        if self._sending is None:
+        if self._drained is not None:
+            if not self._drained.done():
+                self._drained.set_result(None)
+        elif self._sending is None:
             self._out()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
-        if self._sending is not None:
-            self._sending.cancel()
+        self._loop.gone(self)
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_exception(ConnectionError("the socket is gone"))
+        now_ms = self._loop.now_ms()
+        self._loop.enter(now_ms)
         self._connection.lost()
+        self._loop.leave(now_ms)
 
     def _out(self) -> None:
         now_ms = self._loop.now_ms()
@@ -90,42 +103,67 @@ class Channel(asyncio.BufferedProtocol):
         transport = self._transport
         if len(buffers) == 1:
             transport.write(cast(bytes, buffers[0]))
-        elif self._loop.sendfile and any(type(b) is FileRange and len(b) >= SENDFILE_FROM_BYTES for b in buffers):
+        elif _goes_out_in_pieces(buffers):
             self._sending = asyncio.ensure_future(self._send(buffers))
             return False
         else:
-            transport.write(b"".join([b.read() if type(b) is FileRange else cast(bytes, b) for b in buffers]))
-        return transport.get_write_buffer_size() == 0
+            transport.write(b"".join([_whole(b) if type(b) is FileRange else cast(bytes, b) for b in buffers]))
+        # A write that failed leaves nothing in the buffer; `connection_lost` comes, and no further request is to be handled (W-10).
+        return transport.get_write_buffer_size() == 0 and not transport.is_closing()
 
     async def _send(self, buffers: Sequence[object]) -> None:
-        """Bytes by write, ranges by sendfile, in order. An error after the header means the stream is broken: abort."""
+        """Bytes by write, large ranges by sendfile, in order. An error after the header means that the stream is broken: abort."""
         transport = self._transport
-        loop = asyncio.get_running_loop()
         try:
             for buffer in buffers:
                 if type(buffer) is not FileRange:
                     transport.write(cast(bytes, buffer))
                 elif len(buffer) < SENDFILE_FROM_BYTES:
-                    transport.write(buffer.read())
+                    transport.write(_whole(buffer))
+                elif self._loop.sendfile:
+                    await self._send_file(buffer)
                 else:
-                    sent = await loop.sendfile(transport, buffer.file, buffer.offset, len(buffer), fallback=False)
-                    if sent != len(buffer):
-                        raise ConnectionError(f"{sent} of {len(buffer)} bytes were sent")
-        except asyncio.CancelledError:
-            transport.abort()
-            return
+                    await self._send_copies(buffer)
+                if transport.get_write_buffer_size() > COPY_BYTES:
+                    await self._drain()
+            await self._drain()
         except (OSError, RuntimeError) as error:
             logger.info("connection %d ended while sending: %s", self._connection.connection_id, error)
             transport.abort()
             return
+        except BaseException:
+            transport.abort()
+            raise
         finally:
             self._sending = None
-        if self._closing:
-            transport.abort()
-            return
-        self._apply_reading()  # sendfile resumes reading by itself
-        if transport.get_write_buffer_size() == 0:
+        if not self._closing:
+            self._apply_reading()  # sendfile resumes reading by itself
             self._out()
+
+    async def _send_file(self, part: FileRange) -> None:
+        # asyncio's sendfile waits for an empty buffer too, but a close during that wait makes it raise in the loop.
+        await self._drain()
+        loop = asyncio.get_running_loop()
+        sent = await loop.sendfile(self._transport, part.file, part.offset, len(part), fallback=False)
+        if sent != len(part):
+            raise ConnectionError(f"{sent} of {len(part)} bytes were sent")
+
+    async def _send_copies(self, part: FileRange) -> None:
+        for start in range(0, len(part), COPY_BYTES):
+            piece = FileRange(part.file, part.offset + start, min(COPY_BYTES, len(part) - start))
+            self._transport.write(_whole(piece))
+            await self._drain()
+
+    async def _drain(self) -> None:
+        """Wait until the kernel has all that was written. Raises ConnectionError when the socket is gone."""
+        if self._transport.get_write_buffer_size():
+            self._drained = asyncio.get_running_loop().create_future()
+            try:
+                await self._drained
+            finally:
+                self._drained = None
+        if self._transport.is_closing():
+            raise ConnectionError("the socket is gone")
 
     def pause_reading(self) -> None:
         self._wants_reading = False
@@ -149,6 +187,8 @@ class Channel(asyncio.BufferedProtocol):
     def close(self) -> None:
         self._closing = True
         if self._sending is not None:
+            # Aborted when the task has ended, and also when it is cancelled before it began.
+            self._sending.add_done_callback(lambda _: self._transport.abort())
             self._sending.cancel()
         elif self._transport.get_write_buffer_size():
             # Only an idle close or a stop finds an answer half out: its reader has stalled, and would hold the socket for ever.
@@ -165,3 +205,17 @@ class Channel(asyncio.BufferedProtocol):
             self._loop.enter(now_ms)
             self._connection.proceed(now_ms)
             self._loop.leave(now_ms)
+
+
+def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
+    """Whether an answer has a large range, or so many small ones that they are not to be in memory all at once."""
+    ranges = [len(b) for b in buffers if type(b) is FileRange]
+    return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)
+
+
+def _whole(part: FileRange) -> bytes:
+    """The bytes of a range. Raises ConnectionError for a short read: the announced length could not be kept."""
+    data = part.read()
+    if len(data) != len(part):
+        raise ConnectionError(f"{len(data)} of {len(part)} bytes could be read")
+    return data

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from broker.clock import JumpClock, ManualClock
 from broker.cluster import Cluster
 from broker.network.frames import BufferPool
 
+if TYPE_CHECKING:
+    from broker.server.channel import Channel
+
 T = TypeVar("T")
+logger = logging.getLogger("kafkaproto.loop")
 
 QUIET_ROUNDS = 3
 """Passes of the loop without a byte or a request before what lies in the kernel counts as read."""
+MOST_ROUNDS = 300
+"""Clients that never pause must not hold up time for ever; in so many passes every kernel buffer was emptied more than once."""
 
 
 class BrokerLoop:
@@ -26,6 +33,10 @@ class BrokerLoop:
         self.buffers = BufferPool()
         self.sendfile = (hasattr(os, "sendfile") and sys.platform == "linux") if sendfile is None else sendfile
         self.activity = 0
+        self._channels: set[Channel] = set()
+        self._all_closed = asyncio.Event()
+        self._all_closed.set()
+        self._advancing = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: int | None = None
@@ -53,6 +64,15 @@ class BrokerLoop:
         finally:
             self.leave(now_ms)
 
+    def opened(self, channel: Channel) -> None:
+        self._channels.add(channel)
+        self._all_closed.clear()
+
+    def gone(self, channel: Channel) -> None:
+        self._channels.discard(channel)
+        if not self._channels:
+            self._all_closed.set()
+
     # ---- the timer -----------------------------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
@@ -73,27 +93,48 @@ class BrokerLoop:
         self._timer = None
         now_ms = self.now_ms()
         self.activity += 1
-        self.cluster.run_due(now_ms)
+        self._run_due(now_ms)
         self._arm()
 
+    def _run_due(self, now_ms: int) -> None:
+        """A deadline whose callback raises is logged and the others go on: one bad operation never harms another (W-8)."""
+        while True:
+            try:
+                self.cluster.run_due(now_ms)
+                return
+            except Exception:
+                logger.exception("what was due failed; the other deadlines go on")
+                self._turn.run(now_ms)
+
     def stop(self) -> None:
+        """No deadline fires any more."""
         self._stopped = True
         self.cluster.timers.on_earlier = None
         if self._timer is not None:
             self._timer.cancel()
+
+    async def closed(self) -> None:
+        """Wait until the sockets of connections that were closed are gone, and those that were just being accepted."""
+        for _ in range(QUIET_ROUNDS):
+            await asyncio.sleep(0)
+        await self._all_closed.wait()
 
     # ---- a clock that jumps --------------------------------------------------------------------------------------------------
 
     async def advance(self, delta_ms: int) -> None:
         """Let `delta_ms` pass at once: read what lies in the kernel, then fire deadline by deadline, each at its exact time.
 
-        Raises TypeError under the system clock, which nobody can move.
+        Callers at the same time come one after the other, so that their times add up. Raises TypeError under the system clock, which nobody can move.
         """
         clock = self.cluster.clock
         if not isinstance(clock, JumpClock | ManualClock):
             raise TypeError(
                 "this cluster runs on the system clock; make it with clock='jump' or clock='manual' to advance it"
             )
+        async with self._advancing:
+            await self._advance(clock, delta_ms)
+
+    async def _advance(self, clock: JumpClock | ManualClock, delta_ms: int) -> None:
         await self.settle()
         target = clock.now_ms() + delta_ms
         while True:
@@ -101,7 +142,7 @@ class BrokerLoop:
             if deadline is None or deadline > target:
                 break
             clock.advance(max(0, deadline - clock.now_ms()))
-            self.cluster.run_due(max(deadline, self._turn.now_ms))
+            self._run_due(max(deadline, self._turn.now_ms))
             await self.settle()
         clock.advance(max(0, target - clock.now_ms()))
         self._armed_for = None
@@ -109,9 +150,11 @@ class BrokerLoop:
         await self.settle()
 
     async def settle(self) -> None:
-        """Return when nothing has come in for a few passes of the loop."""
+        """Return when nothing has come in for a few passes of the loop, or when clients do not pause at all."""
         quiet = 0
-        while quiet < QUIET_ROUNDS:
+        for _ in range(MOST_ROUNDS):
             before = self.activity
             await asyncio.sleep(0)
             quiet = quiet + 1 if self.activity == before else 0
+            if quiet == QUIET_ROUNDS:
+                return

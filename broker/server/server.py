@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
@@ -18,6 +19,8 @@ logger = logging.getLogger("kafkaproto.server")
 
 BACKLOG = 512
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+HIGHEST_PORT = 65535
+FREE_PORT_TRIES = 16
 
 
 class Server:
@@ -31,9 +34,13 @@ class Server:
         self._listeners: dict[int, list[Listener]] = {}
         self._open: dict[int, list[asyncio.Server]] = {}
         self._bound: dict[int, list[tuple[str, int]]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._opening: list[asyncio.Task[None]] = []
         for node in cluster.nodes:
             wanted = port + node.broker_id if port else 0
+            if wanted > HIGHEST_PORT:
+                raise ConfigError(
+                    f"port {wanted} for broker {node.broker_id}: allowed is up to {HIGHEST_PORT}; for example --port 9092"
+                )
             self._listeners[node.broker_id] = listeners_of(node.config, host, wanted)
         cluster.on_broker_change.append(self._broker_changed)
 
@@ -65,6 +72,9 @@ class Server:
         for i, listener in enumerate(self._listeners[node.broker_id]):
             port = ports[i] if i < len(ports) else listener.port  # a restarted broker keeps its ports
             server = await self._bind(node, listener, port)
+            if self._open.get(node.broker_id) is not servers:
+                server.close()  # the broker was stopped meanwhile
+                return
             servers.append(server)
             port = server.sockets[0].getsockname()[1]
             bound.append((listener.host, port))
@@ -79,11 +89,10 @@ class Server:
         self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, told))
 
     async def _bind(self, node: Node, listener: Listener, port: int) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
         try:
-            return await loop.create_server(
-                lambda: Channel(node, listener.name, self.loop), listener.host or None, port, backlog=BACKLOG
-            )
+            if port:
+                return await self._bind_port(node, listener, port)
+            return await self._bind_free_port(node, listener)
         except OSError as error:
             in_use = error.errno == errno.EADDRINUSE
             why = "the port is in use" if in_use else (error.strerror or str(error))
@@ -92,23 +101,43 @@ class Server:
                 f"choose another with --port, or --port 0 for any free one"
             ) from None
 
+    async def _bind_port(self, node: Node, listener: Listener, port: int) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
+            lambda: Channel(node, listener.name, self.loop), listener.host or None, port, backlog=BACKLOG
+        )
+
+    async def _bind_free_port(self, node: Node, listener: Listener) -> asyncio.Server:
+        """A name with two addresses (localhost) is given a free port on each: take one that is free on all of them."""
+        for _ in range(FREE_PORT_TRIES):
+            server = await self._bind_port(node, listener, 0)
+            ports = {bound.getsockname()[1] for bound in server.sockets}
+            if len(ports) == 1:
+                return server
+            server.close()
+            for port in ports:
+                with contextlib.suppress(OSError):
+                    return await self._bind_port(node, listener, port)
+        raise OSError(errno.EADDRINUSE, "no port is free on all of its addresses")
+
     def _broker_changed(self, node: Node) -> None:
         """A broker stopped or started by a control call: its sockets follow."""
         if not node.running:
             for server in self._open.pop(node.broker_id, []):
                 server.close()
         elif node.broker_id not in self._open:
-            task = asyncio.ensure_future(self._listen(node))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._opening.append(asyncio.ensure_future(self._listen(node)))
 
     async def settled(self) -> None:
-        """Wait until listeners that are being opened are open."""
-        if self._tasks:
-            await asyncio.gather(*tuple(self._tasks))
+        """Wait until listeners that are being opened are open. Raises ConfigError when the port was taken meanwhile."""
+        opening, self._opening = self._opening, []
+        await asyncio.gather(*opening)
 
     async def stop(self) -> None:
+        """Close everything; returns when the sockets are closed."""
         self.loop.stop()
+        # Not cancelled: asyncio would lose the sockets that it has bound already.
+        await asyncio.gather(*self._opening, return_exceptions=True)
+        self._opening.clear()
         for servers in self._open.values():
             for server in servers:
                 server.close()
@@ -116,7 +145,7 @@ class Server:
         for node in self.cluster.nodes:
             node.running = False
             node.close_connections()
-        await asyncio.sleep(0)
+        await self.loop.closed()
 
 
 def _reachable(host: str) -> str:

@@ -15,6 +15,7 @@ from broker.log.files import FileRange
 from broker.network.connection import Connection
 from broker.network.frames import BufferPool
 from kafkaproto.api import APIS, codec
+from kafkaproto.errors import DecodeError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
 
@@ -39,6 +40,7 @@ class VirtualCluster:
         self.state = Cluster(brokers, config, clock=self.clock, **options)
         self.pool = BufferPool()
         self._soon: list[MemoryClient] = []
+        self._failed: list[Exception] = []
         for node in self.state.nodes:
             self.state.set_listeners(node.broker_id, {LISTENER: (f"broker{node.broker_id}", 9092)})
         self.run()
@@ -64,6 +66,8 @@ class VirtualCluster:
             client = self._soon.pop(0)
             client.connection.proceed(self.now_ms)
             self.state.turn.run(self.now_ms)
+        if self._failed:
+            raise self._failed.pop()
 
     def advance(self, delta_ms: int) -> None:
         """Let time pass, deadline by deadline."""
@@ -80,6 +84,10 @@ class VirtualCluster:
 
     def call_soon(self, client: MemoryClient) -> None:
         self._soon.append(client)
+
+    def fail(self, error: Exception) -> None:
+        """An answer was wrong. The broker logs what goes wrong with one connection and goes on; a test shall not."""
+        self._failed.append(error)
 
 
 class MemoryClient:
@@ -153,6 +161,13 @@ class MemoryClient:
     # ---- what the connection does (Skin) -------------------------------------------------------------------------------------
 
     def write(self, buffers: Sequence[object]) -> bool:
+        try:
+            self._take(buffers)
+        except (AssertionError, DecodeError) as error:
+            self._cluster.fail(error)
+        return True
+
+    def _take(self, buffers: Sequence[object]) -> None:
         data = b"".join(b.read() if isinstance(b, FileRange) else bytes(b) for b in buffers)  # type: ignore[call-overload]
         self.received_bytes += len(data)
         view = memoryview(data)[LENGTH_BYTES:]
@@ -162,7 +177,6 @@ class MemoryClient:
         message, end = codec(key, version).decode_response(view, position, len(view))
         assert end == len(view), f"{len(view) - end} bytes are left behind the answer"  # X-1
         self.answers.append(Answered(self._cluster.now_ms, correlation_id, message, len(view)))
-        return True
 
     def pause_reading(self) -> None:
         self.reading = False

@@ -1,0 +1,313 @@
+"""Metadata, ApiVersions, DescribeCluster, topic creation (M-1 to M-9) and producer ids (P-22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.testing.memory import LISTENER, VirtualCluster
+from kafkaproto.api import APIS
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafkaproto.messages.describe_cluster import DescribeClusterRequest
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+NO_ID = bytes(16)
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster(3, {f"{i}.broker.rack": rack for i, rack in enumerate("abc")})
+    made.topic("t", 2, 3)
+    return made
+
+
+def named(*names: str | None, auto: bool = False) -> MetadataRequest:
+    return MetadataRequest([MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=auto)
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_M1_every_version_tells_brokers_and_the_topic(cluster: VirtualCluster, version: int) -> None:
+    answer = cluster.connect().ask(named("t", auto=version < 4), version)
+    assert [(b.node_id, b.host, b.port) for b in answer.brokers] == [(i, f"broker{i}", 9092) for i in range(3)]
+    [topic] = answer.topics
+    assert (topic.name, topic.error_code, len(topic.partitions)) == ("t", 0, 2)
+    assert (topic.topic_id != NO_ID) == (version >= 10)
+    assert [b.rack for b in answer.brokers] == (["a", "b", "c"] if version >= 1 else [None] * 3)
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "count"), [(0, [], 1), (1, [], 0), (1, None, 1), (12, [], 0), (12, None, 1)]
+)
+def test_M1_what_empty_and_null_mean(cluster: VirtualCluster, version: int, topics: Any, count: int) -> None:
+    assert len(cluster.connect().ask(MetadataRequest(topics), version).topics) == count
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_M2_an_id_or_a_null_name_before_version_12_is_42_for_all(cluster: VirtualCluster, version: int) -> None:
+    topic_id = cluster.state.controller.image.topics["t"].topic_id
+    for odd in (MetadataRequestTopic(topic_id, "t"), MetadataRequestTopic(NO_ID, None)):
+        answer = cluster.connect().ask(MetadataRequest([MetadataRequestTopic(name="t"), odd], False), version)
+        assert [t.error_code for t in answer.topics] == [42, 42]
+
+
+def test_M2_version_12_finds_topics_by_id(cluster: VirtualCluster) -> None:
+    topic_id = cluster.state.controller.image.topics["t"].topic_id
+    asked = [MetadataRequestTopic(topic_id, None), MetadataRequestTopic(bytes(15) + b"\1", None)]
+    found, unknown = cluster.connect().ask(MetadataRequest(asked, False), 12).topics
+    assert (found.name, found.error_code) == ("t", 0)
+    assert (unknown.name, unknown.error_code) == (None, 100)
+
+
+def test_M3_a_missing_topic_answers_3_and_is_there_the_next_time(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert [t.error_code for t in client.ask(named("new", auto=True), 9).topics] == [3]
+    [made] = client.ask(named("new", auto=True), 9).topics
+    assert (made.error_code, len(made.partitions), len(made.partitions[0].replica_nodes)) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(("config", "auto"), [({}, False), ({"auto.create.topics.enable": "false"}, True)])
+def test_M3_nothing_is_made_unless_client_and_broker_allow(config: dict[str, str], auto: bool) -> None:
+    cluster = VirtualCluster(1, config)
+    for _ in range(2):
+        assert [t.error_code for t in cluster.connect().ask(named("new", auto=auto), 9).topics] == [3]
+    assert not cluster.state.controller.image.topics
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "x" * 250, "ü"])
+def test_M3_an_illegal_name_is_17(cluster: VirtualCluster, name: str) -> None:
+    assert [t.error_code for t in cluster.connect().ask(named(name, auto=True), 9).topics] == [17]
+
+
+def test_M3_too_few_brokers_for_the_default_replication_factor_stays_3() -> None:
+    cluster = VirtualCluster(1, {"default.replication.factor": "3"})
+    assert [t.error_code for t in cluster.connect().ask(named("new", auto=True), 9).topics] == [3]
+
+
+def test_M4_dead_replicas_are_listed_as_offline_and_left_out_of_version_0(cluster: VirtualCluster) -> None:
+    cluster.state.stop_broker(2)
+    cluster.run()
+    client = cluster.connect()
+    old = client.ask(named("t", auto=True), 0).topics[0].partitions[0]
+    assert (old.error_code, old.replica_nodes, old.isr_nodes) == (9, [0, 1], [0, 1])
+    new = client.ask(named("t"), 9).topics[0].partitions[0]
+    assert (new.error_code, new.replica_nodes, new.offline_replicas) == (0, [0, 1, 2], [2])
+
+
+def test_M4_a_partition_without_a_leader_is_5_and_keeps_its_epoch() -> None:
+    cluster = VirtualCluster(2)
+    cluster.topic("t", 1, 1)
+    cluster.state.stop_broker(0)
+    cluster.run()
+    [topic] = cluster.connect(1).ask(named("t"), 9).topics
+    [partition] = topic.partitions
+    assert (topic.error_code, partition.error_code, partition.leader_id, partition.leader_epoch) == (0, 5, -1, 1)
+
+
+@pytest.mark.parametrize(("version", "error"), [(5, 5), (6, 72)])
+def test_M4_a_leader_without_the_listener_is_72_or_5(cluster: VirtualCluster, version: int, error: int) -> None:
+    cluster.state.set_listeners(1, {"OTHER": ("elsewhere", 1)})
+    answer = cluster.connect(0).ask(named("t"), version)
+    assert [b.node_id for b in answer.brokers] == [0, 2]
+    assert [(p.error_code, p.leader_id) for p in answer.topics[0].partitions] == [(0, 0), (error, -1)]
+
+
+def test_M5_brokers_are_told_by_the_listener_of_the_request(cluster: VirtualCluster) -> None:
+    cluster.state.set_listeners(0, {LISTENER: ("inside", 1), "OUTSIDE": ("outside", 2)})
+    client = cluster.connect(0)
+    client.connection.listener_name = "OUTSIDE"
+    assert [(b.host, b.port) for b in client.ask(named(), 9).brokers] == [("outside", 2)]
+
+
+@pytest.mark.parametrize(("version", "known"), [(1, False), (2, True), (12, True)])
+def test_M5_the_cluster_id_is_told_from_version_2_on(cluster: VirtualCluster, version: int, known: bool) -> None:
+    answer = cluster.connect().ask(MetadataRequest(None), version)
+    assert (answer.cluster_id == cluster.state.controller.image.cluster_id) == known
+    assert answer.controller_id in (0, 1, 2)
+
+
+def test_M6_the_leader_epoch_begins_at_0_and_grows_with_each_leader(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    epochs = []
+    for leader in (1, 2, 0):
+        epochs.append(client.ask(named("t"), 9).topics[0].partitions[0].leader_epoch)
+        cluster.state.controller.elect("t", 0, leader)
+        cluster.run()
+    assert epochs == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("endpoint_type", "error"), [(1, 0), (2, 114), (7, 115)])
+def test_M7_describe_cluster(cluster: VirtualCluster, endpoint_type: int, error: int) -> None:
+    answer = cluster.connect().ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1)
+    assert answer.error_code == error
+    if not error:
+        assert [(b.broker_id, b.rack) for b in answer.brokers] == [(0, "a"), (1, "b"), (2, "c")]
+        assert answer.cluster_authorized_operations == -2147483648
+        assert answer.controller_id in (0, 1, 2)
+
+
+def test_M8_the_coordinator_leads_the_partition_that_javas_hash_picks(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert client.ask(FindCoordinatorRequest(key="group"), 3).error_code in (0, 15)
+    answer = client.ask(FindCoordinatorRequest(key="group"), 3)
+    java_hash = 98629247  # "group".hashCode()
+    offsets = cluster.state.controller.image.topics["__consumer_offsets"]
+    assert answer.node_id == offsets.partitions[java_hash % len(offsets.partitions)].leader
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_M9_api_versions_lists_what_is_handled_and_every_version_of_it_is_answered(
+    cluster: VirtualCluster, version: int
+) -> None:
+    client = cluster.connect()
+    answer = client.ask(ApiVersionsRequest("a-client", "1.0") if version >= 3 else ApiVersionsRequest(), version)
+    offered = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
+    assert offered == {int(k): (i.min_version, i.max_version) for k, i in APIS.items() if k in cluster.state.apis}
+    assert 71 not in offered
+
+
+def create(name: str = "new", **more: Any) -> CreateTopicsRequest:
+    topic = CreatableTopic(name, more.pop("partitions", 1), more.pop("factor", 1), **more)
+    return CreateTopicsRequest([topic], 1000, False)
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (create("a b"), 17),
+        (create("t"), 36),
+        (create(partitions=0), 37),
+        (create(factor=4), 38),
+        (create(factor=0), 38),
+        (create(configs=[CreatableTopicConfig("no.such", "1")]), 40),
+        (create(configs=[CreatableTopicConfig("retention.ms", "soon")]), 40),
+        (create(configs=[CreatableTopicConfig("retention.ms", None)]), 40),
+        (create(partitions=-1, factor=-1, assignments=[CreatableReplicaAssignment(0, [0, 0])]), 39),
+        (create(partitions=-1, factor=-1, assignments=[CreatableReplicaAssignment(1, [0])]), 39),
+        (create(partitions=-1, factor=-1, assignments=[CreatableReplicaAssignment(0, [9])]), 39),
+        (create(partitions=1, factor=-1, assignments=[CreatableReplicaAssignment(0, [0])]), 42),
+        (create(partitions=-1, factor=-1), 0),
+        (create(partitions=-1, factor=-1, assignments=[CreatableReplicaAssignment(0, [2, 1])]), 0),
+    ],
+)
+def test_topics_that_cannot_be_made_say_why(cluster: VirtualCluster, request_: CreateTopicsRequest, error: int) -> None:
+    [result] = cluster.connect().ask(request_, 7).topics
+    assert result.error_code == error
+    assert bool(result.error_message) == bool(error)
+    assert ("new" in cluster.state.controller.image.topics) == (error == 0)
+
+
+def test_a_topic_named_twice_is_42_and_others_are_made(cluster: VirtualCluster) -> None:
+    request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("x", "y", "x")], 1000, False)
+    answer = cluster.connect().ask(request, 7)
+    assert {t.name: t.error_code for t in answer.topics} == {"y": 0, "x": 42}
+
+
+def test_validate_only_makes_nothing(cluster: VirtualCluster) -> None:
+    request = create()
+    request.validate_only = True
+    assert cluster.connect().ask(request, 7).topics[0].error_code == 0
+    assert "new" not in cluster.state.controller.image.topics
+
+
+def test_a_topic_is_deleted_by_name_or_by_id_and_is_gone_everywhere(cluster: VirtualCluster) -> None:
+    cluster.topic("u")
+    client = cluster.connect()
+    topic_id = cluster.state.controller.image.topics["u"].topic_id
+    assert [r.error_code for r in client.ask(DeleteTopicsRequest(topic_names=["t", "none"]), 5).responses] == [0, 3]
+    by_id = [
+        DeleteTopicState(None, topic_id),
+        DeleteTopicState(None, bytes(15) + b"\1"),
+        DeleteTopicState("x", topic_id),
+    ]
+    assert [r.error_code for r in client.ask(DeleteTopicsRequest(by_id), 6).responses] == [0, 100, 42]
+    assert not cluster.state.controller.image.topics
+    assert all(not node.replicas.partitions for node in cluster.state.nodes)
+
+
+def config(client: Any, kind: int, name: str, key: str) -> tuple[str | None, int]:
+    request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, [key])], include_synonyms=True)
+    [result] = client.ask(request, 4).results
+    assert result.error_code == 0, result.error_message
+    [entry] = result.configs
+    return entry.value, entry.config_source
+
+
+def alter(client: Any, kind: int, name: str, key: str, value: str | None, operation: int = 0) -> int:
+    resource = AlterConfigsResource(kind, name, [AlterableConfig(key, operation, value)])
+    [result] = client.ask(IncrementalAlterConfigsRequest([resource]), 1).responses
+    return int(result.error_code)
+
+
+TOPIC, BROKER = 2, 4
+
+
+def test_settings_of_a_topic_are_set_shown_and_deleted(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
+    assert alter(client, TOPIC, "t", "max.message.bytes", "2000") == 0
+    assert config(client, TOPIC, "t", "max.message.bytes") == ("2000", 1)
+    assert all(n.replicas.partitions[("t", 0)].limits.max_message_bytes == 2000 for n in cluster.state.nodes)
+    assert alter(client, TOPIC, "t", "max.message.bytes", None, operation=1) == 0
+    assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
+
+
+def test_a_brokers_dynamic_setting_reaches_the_topics_that_inherit_it(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert alter(client, BROKER, "", "message.max.bytes", "3000") == 0
+    assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 0
+    limits = [n.replicas.partitions[("t", 0)].limits.max_message_bytes for n in cluster.state.nodes]
+    assert limits == [3000, 4000, 3000]
+    assert config(client, BROKER, "0", "message.max.bytes") == ("3000", 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key", "value", "operation", "error"),
+    [
+        (TOPIC, "none", "retention.ms", "1", 0, 3),
+        (TOPIC, "t", "no.such", "1", 0, 40),
+        (TOPIC, "t", "retention.ms", "soon", 0, 40),
+        (TOPIC, "t", "retention.ms", "1", 2, 40),
+        (TOPIC, "t", "retention.ms", None, 0, 42),
+        (TOPIC, "t", "retention.ms", "1", 9, 42),
+        (BROKER, "0", "socket.request.max.bytes", "100", 0, 42),
+        (BROKER, "9", "message.max.bytes", "100", 0, 42),
+        (99, "t", "retention.ms", "1", 0, 42),
+    ],
+)
+def test_settings_that_cannot_be_changed_say_why(
+    cluster: VirtualCluster, kind: int, name: str, key: str, value: str | None, operation: int, error: int
+) -> None:
+    assert alter(cluster.connect(), kind, name, key, value, operation) == error
+
+
+def test_a_list_is_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert alter(client, TOPIC, "t", "cleanup.policy", "compact", operation=2) == 0
+    assert config(client, TOPIC, "t", "cleanup.policy") == ("delete,compact", 1)
+    assert alter(client, TOPIC, "t", "cleanup.policy", "delete", operation=3) == 0
+    assert config(client, TOPIC, "t", "cleanup.policy") == ("compact", 1)
+
+
+def test_P22_producer_ids_are_fresh_and_odd_requests_are_42(cluster: VirtualCluster) -> None:
+    ids = [cluster.connect(i).ask(InitProducerIdRequest(None, 1000), 4).producer_id for i in (0, 1, 2, 0)]
+    assert len(set(ids)) == 4
+    client = cluster.connect()
+    assert client.ask(InitProducerIdRequest("", 1000), 4).error_code == 42
+    assert client.ask(InitProducerIdRequest(None, 1000, 7, -1), 4).error_code == 42
+    assert client.ask(InitProducerIdRequest(None, 1000, -1, 3), 4).error_code == 42

@@ -1,0 +1,121 @@
+"""The Makefile: what it lists, what it runs, and what it says when something is missing on the machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGETS = ("demo", "test", "check", "generate", "rules", "bench", "race", "broker")
+MAKE = shutil.which("make")
+
+
+def make(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    assert MAKE is not None, "make is missing: apt install make"
+    clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(
+        [MAKE, "--no-print-directory", *arguments],
+        cwd=ROOT,
+        env={**clean, "PATH": clean["PATH"] if path is None else path},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path) -> Path:
+    """A PATH with the tools that any machine has, and neither Python nor Java."""
+    for name in ("sh", "bash", "uname", "grep", "test", "touch", "echo"):
+        found = shutil.which(name)
+        if found is not None:
+            (tmp_path / name).symlink_to(found)
+    return tmp_path
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    page = folder / name
+    page.write_text(f"#!/bin/sh\n{text}\n")
+    page.chmod(0o755)
+
+
+def test_make_alone_lists_every_target() -> None:
+    result = make()
+    assert (result.returncode, result.stderr) == (0, "")
+    assert re.findall(r"^make (\w+)", result.stdout, re.MULTILINE) == list(TARGETS)
+
+
+def test_every_module_that_is_run_exists() -> None:
+    modules = set(re.findall(r"python -m ([\w.]+)", (ROOT / "Makefile").read_text())) - {"venv", "pip", "pytest"}
+    assert {"pipeline.demo", "tests.rules", "kafkaproto.generator", "benchmarks.race"} <= modules
+    assert [name for name in modules if importlib.util.find_spec(name) is None] == []
+
+
+def test_spark_0_leaves_spark_out() -> None:
+    plan = make("-n", "demo", "SPARK=0", f"PYTHON={sys.executable}")
+    assert plan.returncode == 0
+    assert "pipeline.demo --without-spark" in plan.stdout
+    assert "java" not in plan.stdout
+    plan = make("-n", "demo", f"PYTHON={sys.executable}")
+    assert "--without-spark" not in plan.stdout
+    assert "java -version" in plan.stdout
+
+
+def test_make_test_is_pytest_and_what_ci_runs() -> None:
+    plan = make("-n", "test", f"PYTHON={sys.executable}")
+    assert "-m pytest" in plan.stdout
+    assert "--dist loadgroup" in plan.stdout
+    calls = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")]
+    assert calls == ["make check", "make test"]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_broker_gets_its_racks_and_what_is_added() -> None:
+    from broker.server.main import parser
+
+    plan = make("-n", "broker", "ARGS=--port 0 -c fetch.max.bytes=2048", f"PYTHON={sys.executable}")
+    words = plan.stdout[plan.stdout.index("kafkaproto broker") :].replace("\\\n", " ").split()[2:]
+    options = parser().parse_args(words)
+    settings = dict(options.settings)
+    assert (options.brokers, options.port) == (3, 0)
+    assert [settings[f"{i}.broker.rack"] for i in range(3)] == ["a", "b", "c"]
+    assert settings["fetch.max.bytes"] == "2048"
+
+
+def test_a_missing_or_old_python_is_named_with_how_to_get_one(bare_path: Path) -> None:
+    result = make("needs", path=str(bare_path))
+    assert result.returncode != 0
+    assert "Python 3.11 or later is missing" in result.stderr
+    program(bare_path, "python3", 'case "$1" in --version) echo Python 3.9.2;; *) exit 1;; esac')
+    result = make("needs", path=str(bare_path))
+    assert result.returncode != 0
+    assert "(Python 3.9.2)" in result.stderr
+    assert "apt install" in result.stderr and "brew install" in result.stderr
+
+
+def test_a_missing_or_old_java_is_named_with_how_to_get_one(bare_path: Path) -> None:
+    result = make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path))
+    assert result.returncode != 0
+    assert "A JDK 17 or later is missing" in result.stderr
+    assert "make demo SPARK=0" in result.stderr
+    program(bare_path, "java", 'echo openjdk version \\"11.0.2\\" >&2')
+    assert make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path)).returncode != 0
+    for version in ("17.0.15", "21", "25.0.1"):
+        program(bare_path, "java", f'echo openjdk version \\"{version}\\" >&2')
+        assert make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path)).returncode == 0
+
+
+def test_windows_is_refused_in_one_line(bare_path: Path) -> None:
+    (bare_path / "uname").unlink()
+    program(bare_path, "uname", "echo MINGW64_NT-10.0")
+    result = make("needs", f"PYTHON={sys.executable}", path=str(bare_path))
+    assert result.returncode != 0
+    assert result.stderr.splitlines()[0].startswith("kafkaproto runs on Linux and macOS")
