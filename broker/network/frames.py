@@ -1,15 +1,21 @@
 """Cuts length-prefixed frames out of a stream, in place. Knows bytes and lengths only: no header, no socket, no time.
 
 All connections of a loop share one receive buffer. A connection owns memory only for what it cannot handle yet, and that grows
-with the bytes that arrived, never to the length that was announced (W-1). A frame is a view that is valid until the next call.
+with the bytes that arrived, never to the length that was announced (W-1): at most twice the bytes that wait and a constant.
+A frame is a view that is valid until the next call.
 """
 
 from __future__ import annotations
 
 SHARED_BYTES = 256 * 1024
 LENGTH_BYTES = 4
-_SPARE_BYTES = 4 * 1024 * 1024
-_KEPT_BUFFER_BYTES = 2 * 1024 * 1024
+FIRST_BUFFER_BYTES = 4 * 1024
+"""What a connection begins with for the beginning of a frame, so that a length that came alone is not read on byte by byte."""
+SPARE_BYTES = 4 * 1024 * 1024
+KEPT_BUFFER_BYTES = 2 * 1024 * 1024
+"""A larger buffer is given up as soon as less than half of it is needed, and is no spare."""
+SURPLUS_BYTES = 64 * 1024
+"""By so much a spare may be larger than what was asked for."""
 
 
 class FrameError(Exception):
@@ -25,9 +31,9 @@ class BufferPool:
         self._spare_bytes = 0
 
     def take(self, at_least: int) -> bytearray:
-        """A buffer of `at_least` bytes; a spare one may be larger."""
+        """A buffer of `at_least` bytes; a spare one may be larger by SURPLUS_BYTES."""
         for i, spare in enumerate(self._spares):
-            if len(spare) >= at_least:
+            if at_least <= len(spare) <= at_least + SURPLUS_BYTES:
                 del self._spares[i]
                 self._spare_bytes -= len(spare)
                 return spare
@@ -35,9 +41,11 @@ class BufferPool:
 
     def give_back(self, buffer: bytearray) -> None:
         size = len(buffer)
-        if size <= _KEPT_BUFFER_BYTES and self._spare_bytes + size <= _SPARE_BYTES:
+        if size <= KEPT_BUFFER_BYTES:
             self._spares.append(buffer)
             self._spare_bytes += size
+            while self._spare_bytes > SPARE_BYTES:
+                self._spare_bytes -= len(self._spares.pop(0))  # the oldest fits what is read now the least
 
 
 class FrameReader:
@@ -111,6 +119,8 @@ class FrameReader:
                 self._start = self._end = 0
         elif not left:
             self.release()
+        elif len(self._own) > KEPT_BUFFER_BYTES and 2 * left < len(self._own):
+            self._adopt(self._pool.take(self._room_for(left)), self._view[self._start : self._end])
 
     def release(self) -> None:
         """Let all memory go: nothing is waiting, or the connection is over."""
@@ -123,11 +133,12 @@ class FrameReader:
 
     def _room_for(self, left: int) -> int:
         """Twice what has arrived, or less where the frame ends sooner."""
-        if left < LENGTH_BYTES:
-            return 64
-        start = self._start
-        whole = LENGTH_BYTES + int.from_bytes(self._view[start : start + LENGTH_BYTES], "big")
-        return max(left, min(whole, 2 * left)) + 64
+        wanted = max(2 * left, FIRST_BUFFER_BYTES)
+        if left >= LENGTH_BYTES:
+            start = self._start
+            whole = LENGTH_BYTES + int.from_bytes(self._view[start : start + LENGTH_BYTES], "big")
+            wanted = max(left, min(whole, wanted))
+        return wanted + 64
 
     def _make_room(self) -> None:
         assert self._own is not None

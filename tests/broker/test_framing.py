@@ -1,0 +1,256 @@
+"""Frames, headers, versions, order and whatever is no Kafka (W-1 to W-11, scenario 25), without sockets and in virtual time."""
+
+from __future__ import annotations
+
+import random
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from broker.network.connection import FRAMES_PER_TURN
+from broker.network.mute import MuteState
+from broker.registry import REGISTRY, Registration
+from broker.testing.memory import VirtualCluster
+from kafkaproto.api import APIS
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from tests.broker.wire import batch, errors, fetch, metadata, produce, produced
+
+LIMIT = 104857600
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster()
+    made.topic("t")
+    return made
+
+
+def header(key: int, version: int, correlation_id: int = 7, client_id: bytes | None = b"x") -> bytes:
+    length = -1 if client_id is None else len(client_id)
+    return struct.pack(">hhih", key, version, correlation_id, length) + (client_id or b"")
+
+
+def framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), LIMIT + 1, 2**30, 2**31 - 1])
+def test_W1_a_bad_length_closes_as_soon_as_its_four_bytes_are_there(cluster: VirtualCluster, length: int) -> None:
+    client = cluster.connect()
+    client.send_bytes(struct.pack(">i", length)[:3])
+    assert client.closed_ms is None
+    client.send_bytes(struct.pack(">i", length)[3:])
+    assert client.closed_ms is not None
+    assert client.answers == []
+
+
+def test_W1_a_frame_of_no_bytes_closes_and_a_part_of_one_waits(cluster: VirtualCluster) -> None:
+    empty, patient = cluster.connect(), cluster.connect()
+    empty.send_bytes(framed(b""))
+    assert empty.closed_ms is not None
+    patient.send_bytes(struct.pack(">i", 1000) + b"abc")
+    cluster.advance(500_000)
+    assert patient.closed_ms is None
+
+
+def test_W1_the_limit_is_a_setting() -> None:
+    cluster = VirtualCluster(config={"socket.request.max.bytes": "100"})
+    client = cluster.connect()
+    client.send_bytes(struct.pack(">i", 101))
+    assert client.closed_ms is not None
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 5, 7, 64])
+def test_W1_a_request_may_come_in_pieces_of_any_size(cluster: VirtualCluster, chunk: int) -> None:
+    client = cluster.connect()
+    data = client.frame(metadata(), 1, 1) + client.frame(ApiVersionsRequest(), 0, 2)
+    client._sent = {1: (3, 1), 2: (18, 0)}
+    for at in range(0, len(data), chunk):
+        client.send_bytes(data[at : at + chunk])
+    assert [a.correlation_id for a in client.answers] == [1, 2]
+
+
+@pytest.mark.parametrize("key", [-1, 4, 5, 6, 7, 52, 58, 62, 63, 70, 999, 32767])
+def test_W3_keys_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int) -> None:
+    client = cluster.connect()
+    client.send_bytes(framed(header(key, 0) + bytes(20)))
+    assert client.closed_ms is not None
+    assert client.received_bytes == 0
+
+
+@pytest.mark.parametrize("key", sorted(int(k) for k in APIS if k != 18))
+@pytest.mark.parametrize("version", [-1, 99])
+def test_W3_versions_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int, version: int) -> None:
+    client = cluster.connect()
+    client.send_bytes(framed(header(key, version) + bytes(50)))
+    assert client.closed_ms is not None
+    assert client.received_bytes == 0
+
+
+@pytest.mark.parametrize("version", [5, 6, 99, 32767])
+def test_W3_W2_api_versions_above_ours_are_answered_in_version_0_with_35(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect()
+    client._sent[7] = (18, 0)
+    client.send_bytes(framed(header(18, version) + b"\0anything"))
+    [answer] = client.answers
+    assert (answer.correlation_id, answer.message.error_code) == (7, 35)
+    assert [(a.api_key, a.min_version, a.max_version) for a in answer.message.api_keys] == [(18, 0, 4)]
+    client.send(metadata(), 1)  # and the connection stays
+    assert len(client.answers) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "error"),
+    [
+        ("librdkafka", "2.3.0", 0),
+        ("a", "1", 0),
+        ("apache-kafka.java", "3.9.1-rc2", 0),
+        ("", "1.0", 42),
+        ("name", "", 42),
+        ("-name", "1.0", 42),
+        ("name-", "1.0", 42),
+        ("na me", "1.0", 42),
+        ("näme", "1.0", 42),
+        ("name\n", "1.0", 42),
+    ],
+)
+def test_W4_software_names_must_be_proper(cluster: VirtualCluster, name: str, version: str, error: int) -> None:
+    answer = cluster.connect().ask(ApiVersionsRequest(name, version), 3)
+    assert answer.error_code == error
+    assert bool(answer.api_keys) == (error == 0)
+
+
+def bad_bodies() -> list[tuple[str, bytes]]:
+    count_bomb = struct.pack(">i", 2**31 - 1)
+    return [
+        ("an array longer than the frame", header(3, 1) + count_bomb + bytes(8)),
+        ("a null array where none may be", header(3, 0) + struct.pack(">i", -1)),
+        ("a string longer than the frame", header(3, 1) + struct.pack(">ih", 1, 500) + b"ab"),
+        ("a null string where none may be", header(3, 1) + struct.pack(">ih", 1, -1)),
+        ("no body", header(3, 1)),
+        ("a header cut in the client id", header(3, 1)[:-1] + b""),
+        ("a header of four bytes", struct.pack(">hh", 3, 1)),
+        ("a varint without end", header(3, 9) + b"\0" + b"\xff" * 20),
+        ("records longer than the frame", header(0, 3) + struct.pack(">hhiihiii", -1, 1, 0, 1, 0, 1, 0, 99)),
+    ]
+
+
+@pytest.mark.parametrize("payload", [p for _, p in bad_bodies()], ids=[name for name, _ in bad_bodies()])
+def test_W5_W6_bodies_that_do_not_parse_close_without_a_word(cluster: VirtualCluster, payload: bytes) -> None:
+    client, other = cluster.connect(), cluster.connect()
+    client.send_bytes(framed(payload))
+    assert client.closed_ms is not None
+    assert client.received_bytes == 0
+    assert other.ask(metadata(), 1).brokers
+
+
+def test_W5_bytes_behind_a_whole_body_are_ignored(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.send(metadata(), 1, trailing=b"and something else")
+    assert client.latest.brokers
+
+
+@pytest.mark.parametrize("client_id", [None, "", "x" * 32767])
+def test_W6_client_ids_of_any_length(cluster: VirtualCluster, client_id: str | None) -> None:
+    assert cluster.connect(client_id=client_id).ask(metadata(), 1).brokers
+
+
+def test_W7_a_handler_that_fails_answers_with_its_own_error_and_the_connection_stays(
+    cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("a bug of ours")
+
+    node = cluster.state.nodes[0]
+    broken = {
+        key: Registration(key, r.min_version, r.max_version, fail, r.failed) if key in (0, 1) else r
+        for key, r in REGISTRY.items()
+    }
+    monkeypatch.setattr(node, "apis", broken)
+    client = cluster.connect()
+    assert produced(client.ask(produce("t", batch(b"v")), 9)).error_code == -1
+    assert errors(client.ask(fetch(("t", 0, 0)), 11)) == [-1]
+    assert client.ask(metadata(), 1).brokers
+    client.send(produce("t", batch(b"v"), acks=0), 9)
+    assert client.closed_ms is not None
+
+
+def test_W8_noise_on_fifty_connections_harms_nobody(cluster: VirtualCluster) -> None:
+    chance = random.Random(5)
+    worker = cluster.connect(client_id="worker")
+    for round_ in range(50):
+        noisy = cluster.connect()
+        for _ in range(5):
+            noisy.send_bytes(chance.randbytes(chance.randrange(1, 400)))
+        base = produced(worker.ask(produce("t", batch(b"v")), 9)).base_offset
+        assert base == round_
+    assert len(cluster.state.nodes[0].connections) <= 51
+
+
+def test_W9_answers_come_in_order_behind_a_long_poll(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    sent = [client.send(metadata(), 1) for _ in range(3)]
+    sent.append(client.send(fetch(("t", 0, 0), max_wait_ms=300), 11))
+    sent += [client.send(metadata(), 1) for _ in range(6)]
+    assert len(client.answers) == 3
+    assert client.connection.state is MuteState.MUTED_AND_RESPONSE_PENDING
+    assert not client.reading  # one whole frame waits
+    cluster.advance(300)
+    assert [a.correlation_id for a in client.answers] == sent
+
+
+def test_W9_more_frames_than_one_turn_handles_are_all_answered(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    count = FRAMES_PER_TURN * 3 + 1
+    data = b"".join(client.frame(metadata(), 1, i) for i in range(1, count + 1))
+    client._sent = dict.fromkeys(range(1, count + 1), (3, 1))
+    client.send_bytes(data)
+    assert [a.correlation_id for a in client.answers] == list(range(1, count + 1))
+
+
+def test_W9_W10_ten_acks_0_requests_and_a_close_are_all_processed(cluster: VirtualCluster) -> None:
+    """Kafka's testGracefulClose."""
+    client = cluster.connect()
+    for _ in range(10):
+        client.send(produce("t", batch(b"v"), acks=0), 9)
+    client.finish()
+    assert client.closed_ms is not None
+    assert cluster.state.nodes[0].replicas.partitions[("t", 0)].log.log_end_offset == 10
+
+
+def test_W10_what_came_whole_before_the_close_is_answered_and_a_part_dropped(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client.send(fetch(("t", 0, 0), max_wait_ms=300), 11)
+    client.send(metadata(), 1)
+    client.send_bytes(client.frame(metadata(), 1, 99)[:-1])
+    client.finish()
+    assert client.answers == []
+    cluster.advance(300)
+    assert [type(a.message).__name__ for a in client.answers] == ["FetchResponse", "MetadataResponse"]
+    assert client.closed_ms is not None
+
+
+def test_W11_an_idle_connection_is_closed_after_its_time_and_use_keeps_it_open() -> None:
+    cluster = VirtualCluster(config={"connections.max.idle.ms": "1000"})
+    idle, busy = cluster.connect(), cluster.connect()
+    begun = cluster.now_ms
+    for _ in range(4):
+        cluster.advance(400)
+        busy.ask(metadata(), 1)
+    assert idle.closed_ms == begun + 1000
+    assert busy.closed_ms is None
+    cluster.advance(1000)
+    assert busy.closed_ms == cluster.now_ms
+
+
+@given(st.lists(st.binary(max_size=200), max_size=6))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_W8_W5_any_bytes_close_or_wait_and_never_raise(cluster: VirtualCluster, chunks: list[bytes]) -> None:
+    client = cluster.connect()
+    for chunk in chunks:
+        client.send_bytes(framed(chunk))
+    client.finish()
+    assert client.closed_ms is not None or client.connection.parked is not None
