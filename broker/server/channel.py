@@ -129,6 +129,8 @@ class Channel(asyncio.BufferedProtocol):
             await self._drain()
         except (OSError, RuntimeError) as error:
             logger.info("connection %d ended while sending: %s", self._connection.connection_id, error)
+            # asyncio's future and this error hold each other, and the frames between them hold the file: let go of it now.
+            error.__traceback__ = error.__cause__ = error.__context__ = None
             transport.abort()
             return
         except BaseException:

@@ -1,0 +1,369 @@
+"""Large fetches: the bytes, their order, and every way in which a connection may end while it sends (house §4, "sendfile")."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from broker.log.files import FileRange
+from broker.network.connection import Connection
+from broker.network.mute import MuteState
+from broker.server import channel as channel_module
+from broker.testing import AsyncTestCluster, async_cluster
+from broker.testing.records import leader_of
+from tests.broker.server.raw import RawClient, channels, client_of, connect, until
+from tests.broker.wire import fetch, flat, metadata
+
+MIB = 1 << 20
+BATCH_BYTES = 900_000
+SENDFILE = [pytest.param(True, id="sendfile"), pytest.param(False, id="copies")]
+
+
+def fill(cluster: AsyncTestCluster, partition: int, total_bytes: int, seed: int = 0) -> None:
+    """Records of random bytes, so that a byte in a wrong place shows."""
+    rng = random.Random(seed + partition)
+    while total_bytes > 0:
+        size = min(BATCH_BYTES, total_bytes)
+        cluster.produce("t", [rng.randbytes(size)], partition)
+        total_bytes -= size
+
+
+def stored(cluster: AsyncTestCluster, partition: int) -> bytes:
+    """The partition's log as it lies in its store."""
+    log = leader_of(cluster.state, "t", partition).log
+    return b"".join(log.store.read(position, header.size) for position, header in log.batches(0))
+
+
+@asynccontextmanager
+async def large(
+    sendfile: bool, *partition_bytes: int, config: dict[str, str] | None = None
+) -> AsyncIterator[AsyncTestCluster]:
+    """A broker with topic `t`, its partitions filled with so many bytes."""
+    async with async_cluster(topics={"t": len(partition_bytes)}, config=config, clock="manual") as cluster:
+        cluster.server.loop.sendfile = sendfile
+        for partition, total in enumerate(partition_bytes):
+            fill(cluster, partition, total)
+        yield cluster
+
+
+def everything(*partitions: int, **options: int):
+    """A fetch of whole partitions from their beginning."""
+    return fetch(*[("t", partition, 0) for partition in partitions], partition_max=1 << 30, **options)
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_F27_X1_every_byte_of_several_partitions_comes_in_its_place(sendfile: bool) -> None:
+    async with large(sendfile, 3 * MIB, 100, 1_500_000, 70_000) as cluster, client_of(cluster) as client:
+        answer = await client.ask(everything(2, 0, 1, 3), 11)
+        assert [data.partition_index for _, data in flat(answer)] == [2, 0, 1, 3]
+        for _, data in flat(answer):
+            assert bytes(data.records) == stored(cluster, data.partition_index)
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_F10_a_range_that_is_cut_to_its_limit_is_the_beginning_of_the_log(sendfile: bool) -> None:
+    async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
+        whole = stored(cluster, 0)
+        for limit in (channel_module.SENDFILE_FROM_BYTES - 1, channel_module.SENDFILE_FROM_BYTES, MIB + 1, 2 * MIB):
+            # The first batch comes whole whatever the limit; from offset 1 on the second does.
+            answer = await client.ask(fetch(("t", 0, 0), partition_max=limit), 11)
+            [(_, data)] = flat(answer)
+            assert bytes(data.records) == whole[: max(limit, len(data.records))]
+
+
+async def test_small_ranges_of_a_file_go_out_in_one_write_without_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("a task was made")
+
+    async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
+        for number in range(40):
+            cluster.produce("t", [bytes([number]) * 5000], 0)
+        region = leader_of(cluster.state, "t", 0).log.store.region(0, 100)
+        assert isinstance(region, FileRange)
+        monkeypatch.setattr(channel_module.Channel, "_send", never)
+        answer = await client.ask(fetch(("t", 0, 0), partition_max=60_000), 11)
+        [(_, data)] = flat(answer)
+        assert bytes(data.records) == stored(cluster, 0)[:60_000]
+
+
+async def test_so_many_small_ranges_are_not_copied_into_memory_all_at_once() -> None:
+    """An answer of 3 MB in ranges of 60,000 bytes to a client that does not read: no more than one piece of it is held."""
+    async with async_cluster(topics={"t": 50}) as cluster, client_of(cluster, small_buffer=True) as client:
+        for partition in range(50):
+            for _ in range(4):
+                cluster.produce("t", [bytes([partition]) * 30_000], partition)
+        await client.send(fetch(*[("t", p, 0) for p in range(50)] * 1, partition_max=60_000), 11)
+        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+        await cluster.server.loop.settle()
+        [open_channel] = channels(cluster)
+        held = open_channel._transport.get_write_buffer_size()
+        assert 0 < held <= channel_module.COPY_BYTES + channel_module.SENDFILE_FROM_BYTES
+        answer = (await client.answer()).message
+        for _, data in flat(answer):
+            assert bytes(data.records) == stored(cluster, data.partition_index)[:60_000]
+
+
+async def test_large_copies_wait_for_the_kernel_piece_by_piece() -> None:
+    """Without sendfile an answer of 6 MB to a client that does not read costs 1 MiB of memory, not 6."""
+    async with large(False, 6 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
+        await client.send(everything(0), 11)
+        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+        await cluster.server.loop.settle()
+        [open_channel] = channels(cluster)
+        assert 0 < open_channel._transport.get_write_buffer_size() <= channel_module.COPY_BYTES
+        [(_, data)] = flat((await client.answer()).message)
+        assert bytes(data.records) == stored(cluster, 0)
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_W9_requests_behind_a_large_fetch_are_answered_after_it_in_order(sendfile: bool) -> None:
+    async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
+        sent = b"".join(client.frame(one, 11 if i % 2 else 1) for i, one in enumerate([metadata(), everything(0)] * 5))
+        await client.send_bytes(sent)
+        answers = [await client.answer() for _ in range(10)]
+        assert [answer.correlation_id for answer in answers] == list(range(1, 11))
+        whole = stored(cluster, 0)
+        assert all(bytes(flat(answer.message)[0][1].records) == whole for answer in answers[1::2])
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_W8_many_connections_fetch_at_once_and_each_gets_its_own_bytes(sendfile: bool) -> None:
+    async with large(sendfile, 2 * MIB, 2 * MIB) as cluster:
+        wanted = [stored(cluster, 0), stored(cluster, 1)]
+
+        async def read(number: int) -> None:
+            async with client_of(cluster) as client:
+                for turn in range(2):
+                    partition = (number + turn) % 2
+                    [(_, data)] = flat(await client.ask(everything(partition), 11))
+                    assert bytes(data.records) == wanted[partition]
+
+        await asyncio.gather(*[read(number) for number in range(16)])
+
+
+async def test_W9_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> None:
+    async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
+        await client.send(everything(0), 11)
+        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+        [open_channel] = channels(cluster)
+        await cluster.server.loop.settle()
+        await client.send(metadata(), 1)
+        await cluster.server.loop.settle()
+        assert not open_channel._transport.is_reading()
+        assert cluster.journal.requests("Metadata") == []
+        assert (await client.answer()).correlation_id == 1
+        assert (await client.answer()).correlation_id == 2
+
+
+async def test_W9_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself() -> None:
+    """Behind the large fetch a long poll parks, and one whole frame waits behind that: no more is read."""
+    async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
+        end = leader_of(cluster.state, "t", 0).log.log_end_offset
+        await client.send_bytes(
+            client.frame(everything(0), 11)
+            + client.frame(fetch(("t", 0, end), max_wait_ms=60_000), 11)
+            + client.frame(metadata(), 1)
+        )
+        assert (await client.answer()).correlation_id == 1
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        [open_channel] = channels(cluster)
+        await until(lambda: open_channel._sending is None)
+        assert not open_channel._transport.is_reading()
+        await cluster.advance(60_000)
+        assert [(await client.answer()).correlation_id for _ in range(2)] == [2, 3]
+        await until(open_channel._transport.is_reading)
+
+
+# ---- answers made by hand, to reach what no request of today reaches --------------------------------------------------------------
+
+
+def only_connection(cluster: AsyncTestCluster) -> Connection:
+    [connection] = cluster.state.nodes[0].connections.values()
+    assert isinstance(connection, Connection)
+    return connection
+
+
+def answer_by_hand(cluster: AsyncTestCluster, buffers: Sequence[object], throttle_ms: int = 0) -> Connection:
+    """As if a request were in progress and now done."""
+    connection = only_connection(cluster)
+    connection.state = MuteState.MUTED_AND_RESPONSE_PENDING
+    cluster.run_in_loop(lambda: connection.answer(buffers, throttle_ms, False, cluster.state.turn.now_ms))
+    return connection
+
+
+def file_range(cluster: AsyncTestCluster, length: int) -> FileRange:
+    region = leader_of(cluster.state, "t", 0).log.store.region(0, length)
+    assert isinstance(region, FileRange)
+    return region
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_T6_T7_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) -> None:
+    async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
+        await client.ask(metadata(), 1)
+        connection = answer_by_hand(cluster, (b"head", file_range(cluster, 2 * MIB), b"tail"), throttle_ms=5000)
+        begun_ms = cluster.state.turn.now_ms
+        assert connection.state is MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
+        assert await client.data(2 * MIB + 8) == b"head" + stored(cluster, 0)[: 2 * MIB] + b"tail"
+        [open_channel] = channels(cluster)
+        await until(lambda: open_channel._sending is None)
+        assert connection.state is MuteState.MUTED_AND_THROTTLED
+        assert not open_channel._transport.is_reading()
+        await client.send(metadata(), 1)
+        await cluster.advance(4000)
+        assert len(cluster.journal.requests("Metadata")) == 1
+        await cluster.advance(1000)
+        assert (await client.answer()).correlation_id == 2
+        assert cluster.journal.requests("Metadata")[1].at_ms == begun_ms + 5000  # T-8
+
+
+async def test_T6_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_its_end() -> None:
+    async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
+        await client.ask(metadata(), 1)
+        connection = answer_by_hand(cluster, (b"head", file_range(cluster, 8_000_000)), throttle_ms=500)
+        await client.send(metadata(), 1)
+        await cluster.advance(500)
+        assert connection.state is MuteState.MUTED_AND_RESPONSE_PENDING
+        assert len(cluster.journal.requests("Metadata")) == 1
+        await client.data(8_000_004)
+        assert (await client.answer()).correlation_id == 2
+
+
+async def test_W8_a_range_that_cannot_be_sent_whole_ends_its_connection_only(errors_expected: list[str]) -> None:
+    for sendfile in (True, False):
+        async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
+            await client.ask(metadata(), 1)
+            beyond = file_range(cluster, 3 * MIB)
+            answer_by_hand(cluster, (b"head", FileRange(beyond.file, 3 * MIB, 100_000)))
+            await client.rest()
+            await until(lambda: not channels(cluster))
+            async with client_of(cluster) as other:
+                await other.ask(metadata(), 1)
+
+
+async def test_W8_a_small_range_that_cannot_be_read_whole_closes_and_announces_nothing_it_does_not_send(
+    errors_expected: list[str],
+) -> None:
+    async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
+        await client.ask(metadata(), 1)
+        connection = only_connection(cluster)
+        connection.state = MuteState.MUTED_AND_RESPONSE_PENDING
+        beyond = file_range(cluster, 3 * MIB).file
+        with pytest.raises(ConnectionError):
+            cluster.run_in_loop(lambda: connection.answer((b"head", FileRange(beyond, 4 * MIB, 100)), 0, False, 0))
+        connection.close()
+        assert await client.rest() == b""
+
+
+# ---- the end comes while it sends ---------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def stalled(sendfile: bool, **config: str) -> AsyncIterator[tuple[AsyncTestCluster, RawClient]]:
+    """A client that asked for 8 MB and reads nothing; the broker has sent what the kernel took."""
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+    async with large(sendfile, 8 * MIB, config=settings) as cluster:
+        client = await connect(cluster, small_buffer=True)
+        try:
+            await client.send(everything(0), 11)
+            await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+            await cluster.server.loop.settle()
+            assert channels(cluster)[0]._sending is not None
+            yield cluster, client
+        finally:
+            client.close()
+
+
+async def nothing_is_left(cluster: AsyncTestCluster) -> None:
+    """No socket, no task, no timer of the connection, and no lease on the file that was sent."""
+    await until(lambda: not channels(cluster))
+    await until(lambda: len(asyncio.all_tasks()) == 1)
+    assert not cluster.state.nodes[0].connections
+    assert len(cluster.state.timers) == 0
+    if cluster.state.nodes[0].running:
+        async with client_of(cluster) as other:
+            await other.ask(metadata(), 1)
+    cluster.delete_topic("t")
+    assert cluster.state.budget.used_bytes == 0
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_W11_an_idle_close_while_it_sends(sendfile: bool) -> None:
+    async with stalled(sendfile, connections_max_idle_ms="5000") as (cluster, client):
+        await cluster.advance(4999)
+        assert len(channels(cluster)) == 1
+        await cluster.advance(1)
+        await nothing_is_left(cluster)
+        assert len(await client.rest()) < 8 * MIB
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_W8_a_broker_that_stops_while_it_sends_and_comes_back(sendfile: bool) -> None:
+    async with stalled(sendfile) as (cluster, client):
+        cluster.broker(0).stop()
+        assert len(await client.rest()) < 8 * MIB
+        await until(lambda: not channels(cluster))
+        cluster.broker(0).start()
+        await cluster.settled()
+        await nothing_is_left(cluster)
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_W10_a_client_that_resets_while_it_is_sent_to(sendfile: bool) -> None:
+    async with stalled(sendfile) as (cluster, client):
+        client.reset()
+        await nothing_is_left(cluster)
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_W10_a_client_that_closes_with_bytes_unread(sendfile: bool) -> None:
+    async with stalled(sendfile) as (cluster, client):
+        client.close()
+        await nothing_is_left(cluster)
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_a_cluster_that_ends_while_it_sends_leaves_no_task(sendfile: bool) -> None:
+    async with stalled(sendfile) as (cluster, _):
+        pass
+    assert not channels(cluster)
+    assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize("sendfile", SENDFILE)
+@pytest.mark.parametrize("way", ["close", "stop"])
+async def test_a_close_before_the_first_byte_of_the_answer(sendfile: bool, way: str) -> None:
+    """In the same turn in which sending began: its task has not run yet."""
+    async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
+        await client.ask(metadata(), 1)
+        connection = answer_by_hand(cluster, (b"head", file_range(cluster, 2 * MIB)))
+        if way == "close":
+            connection.close()
+        else:
+            cluster.broker(0).stop()
+        assert await client.rest() == b""
+        await until(lambda: not channels(cluster) and len(asyncio.all_tasks()) == 1)
+
+
+@pytest.mark.parametrize("way", ["close", "reset", "stop"])
+async def test_an_end_while_what_stands_before_the_range_is_still_on_its_way(way: str) -> None:
+    """asyncio's own sendfile waits for an empty buffer, and raises in the loop when the connection ends meanwhile."""
+    async with large(True, 3 * MIB) as cluster:
+        client = await connect(cluster, small_buffer=True)
+        await client.ask(metadata(), 1)
+        connection = answer_by_hand(cluster, (bytes(16 * MIB), file_range(cluster, 2 * MIB)))
+        await cluster.server.loop.settle()
+        [open_channel] = channels(cluster)
+        assert open_channel._transport.get_write_buffer_size() > 0
+        if way == "close":
+            connection.close()
+        elif way == "stop":
+            cluster.broker(0).stop()
+        else:
+            client.reset()
+        await until(lambda: not channels(cluster) and len(asyncio.all_tasks()) == 1)
+        client.close()

@@ -1,0 +1,41 @@
+"""Consumers that cannot be told what lies in the log: before magic 2, before zstd (F-32, F-33); and what followers take over (N-9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.testing.memory import VirtualCluster
+from tests.broker.scene import replica, three, topic_ids
+from tests.broker.wire import batch, errors, fetch, produce
+
+
+@pytest.mark.parametrize(("version", "error"), [(0, 35), (3, 35), (4, 0), (17, 0)])
+def test_F32_a_consumer_before_version_4_cannot_be_told_magic_2(version: int, error: int) -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    request = fetch(("t", 0, 0), topic_ids=topic_ids(cluster), version=version)
+    client = cluster.connect()
+    assert errors(client.ask(request, version)) == [0]
+    client.ask(produce("t", batch(b"v")), 9)
+    assert errors(client.ask(request, version)) == [error]
+
+
+@pytest.mark.parametrize(("version", "error"), [(9, 76), (10, 0)])
+def test_F33_a_zstd_topic_is_76_before_version_10(version: int, error: int) -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t", compression_type="zstd")
+    client = cluster.connect()
+    client.ask(produce("t", batch(b"v")), 9)
+    assert errors(client.ask(fetch(("t", 0, 0), version=version), version)) == [error]
+
+
+def test_N9_a_follower_takes_over_records_then_high_watermark_then_log_start() -> None:
+    cluster = three()
+    client = cluster.connect()
+    for _ in range(3):
+        client.ask(produce("t", batch(b"v"), acks=-1), 9)
+    replica(cluster, 0).log.raise_log_start(2)
+    client.ask(produce("t", batch(b"v"), acks=-1), 9)
+    for broker_id in (1, 2):
+        log = replica(cluster, broker_id).log
+        assert (log.log_end_offset, log.high_watermark, log.log_start_offset) == (4, 4, 2)
