@@ -104,7 +104,9 @@ def narrower_apis() -> list[str]:
 def settings_without_effect() -> list[str]:
     """Settings that are accepted and, so far, change nothing."""
     broker = {name for name, setting in BROKER_SETTINGS.items() if not setting.acts}
-    return sorted(broker) + sorted(name for name, setting in TOPIC_SETTINGS.items() if not setting.acts and name not in broker)
+    return sorted(broker) + sorted(
+        name for name, setting in TOPIC_SETTINGS.items() if not setting.acts and name not in broker
+    )
 
 
 def text() -> str:
@@ -136,7 +138,9 @@ def main() -> int:
         PAGE.write_text(wanted)
         return 0
     if page != wanted:
-        sys.stderr.write("README.md: the list of what is not done is not current; run python -m tests.not_done --write\n")
+        sys.stderr.write(
+            "README.md: the list of what is not done is not current; run python -m tests.not_done --write\n"
+        )
         return 1
     return 0
 

@@ -196,7 +196,19 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         parser().parse_args(["--help"])
     assert ended.value.code == 0
     out, _ = capsys.readouterr()
-    wanted = ["--brokers", "--host", "--port", "--topic", "-c", "--semantics", "--release", "--profile", "--memory", "--seed", "--log-level"]
+    wanted = [
+        "--brokers",
+        "--host",
+        "--port",
+        "--topic",
+        "-c",
+        "--semantics",
+        "--release",
+        "--profile",
+        "--memory",
+        "--seed",
+        "--log-level",
+    ]
     assert [option for option in wanted if option not in out] == []
 
 

@@ -32,7 +32,8 @@ def listeners(options: Any) -> dict[int, dict[str, Listener]]:
     """By broker and name, as the server would open them."""
     cluster = Cluster(options.brokers, dict(options.settings))
     return {
-        node.broker_id: {one.name: one for one in listeners_of(node.config, options.host, options.port)} for node in cluster.nodes
+        node.broker_id: {one.name: one for one in listeners_of(node.config, options.host, options.port)}
+        for node in cluster.nodes
     }
 
 
@@ -66,7 +67,9 @@ def test_inside_listeners_are_told_by_the_name_of_the_service(listeners: dict[in
         assert (inside.advertised_host, inside.advertised_port) == ("kafka", inside.port)
 
 
-def test_the_health_check_asks_every_broker(services: dict[str, Any], listeners: dict[int, dict[str, Listener]]) -> None:
+def test_the_health_check_asks_every_broker(
+    services: dict[str, Any], listeners: dict[int, dict[str, Listener]]
+) -> None:
     kind, program, switch, code = services["kafka"]["healthcheck"]["test"]
     assert (kind, program, switch) == ("CMD", "python", "-c")
     compile(code, "healthcheck", "exec")

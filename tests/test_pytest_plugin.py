@@ -139,6 +139,8 @@ def test_somebody_elses_package_of_that_name_is_named(outside: pytest.Pytester) 
 
 def test_both_fixtures_are_listed_with_what_they_are(outside: pytest.Pytester) -> None:
     result = run(outside, "--fixtures")
-    result.stdout.fnmatch_lines(["kafka_cluster*", "*fresh cluster for this test*", "kafka_broker*", "*session's one broker*"])
+    result.stdout.fnmatch_lines(
+        ["kafka_cluster*", "*fresh cluster for this test*", "kafka_broker*", "*session's one broker*"]
+    )
     result = run(outside, "--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.kafka(*"])

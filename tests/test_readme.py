@@ -23,7 +23,7 @@ README = (ROOT / "README.md").read_text()
 SCREEN_LINES = 50
 pytest_plugins = ("pytester",)
 
-SEND_ORDERS = '''
+SEND_ORDERS = """
 from kafka import KafkaProducer
 
 def send_orders(bootstrap, count):
@@ -33,7 +33,7 @@ def send_orders(bootstrap, count):
     producer.flush()
     producer.close()
 
-'''
+"""
 
 
 def block(containing: str) -> str:
@@ -66,7 +66,9 @@ def test_the_example_with_the_fixture_runs(pytester: pytest.Pytester) -> None:
 
 def test_the_example_for_scripts_runs() -> None:
     text = block("from broker.testing import cluster")
-    result = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+    )
     assert (result.returncode, result.stderr) == (0, "")
 
 

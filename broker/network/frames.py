@@ -28,14 +28,14 @@ class BufferPool:
     def __init__(self, shared_bytes: int = SHARED_BYTES) -> None:
         self.shared = memoryview(bytearray(shared_bytes))
         self._spares: list[bytearray] = []
-        self._spare_bytes = 0
+        self.spare_bytes = 0
 
     def take(self, at_least: int) -> bytearray:
         """A buffer of `at_least` bytes; a spare one may be larger by SURPLUS_BYTES."""
         for i, spare in enumerate(self._spares):
             if at_least <= len(spare) <= at_least + SURPLUS_BYTES:
                 del self._spares[i]
-                self._spare_bytes -= len(spare)
+                self.spare_bytes -= len(spare)
                 return spare
         return bytearray(at_least)
 
@@ -43,9 +43,9 @@ class BufferPool:
         size = len(buffer)
         if size <= KEPT_BUFFER_BYTES:
             self._spares.append(buffer)
-            self._spare_bytes += size
-            while self._spare_bytes > SPARE_BYTES:
-                self._spare_bytes -= len(self._spares.pop(0))  # the oldest fits what is read now the least
+            self.spare_bytes += size
+            while self.spare_bytes > SPARE_BYTES:
+                self.spare_bytes -= len(self._spares.pop(0))  # the oldest fits what is read now the least
 
 
 class FrameReader:
@@ -64,7 +64,13 @@ class FrameReader:
 
     @property
     def waiting_bytes(self) -> int:
+        """Bytes that have come and are not handled."""
         return self._end - self._start
+
+    @property
+    def owned_bytes(self) -> int:
+        """Memory that this connection alone pays for."""
+        return 0 if self._own is None else len(self._own)
 
     def get_buffer(self) -> memoryview:
         """Where the next bytes go; never empty."""

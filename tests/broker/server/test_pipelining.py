@@ -1,0 +1,237 @@
+"""One request of a connection at a time, in order, whatever way its bytes come (W-1, W-9, W-10)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from broker.network.connection import FRAMES_PER_TURN
+from broker.testing import AsyncTestCluster
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from tests.broker.server.raw import RawClient, channels, client_of, connect, frame, serving, until
+from tests.broker.wire import batch, fetch, metadata, produce, produced
+
+PARK_MS = 1000
+
+
+async def ids(client: RawClient, count: int) -> list[int]:
+    return [(await client.answer()).correlation_id for _ in range(count)]
+
+
+async def test_W9_a_long_poll_holds_back_what_was_sent_behind_it() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        await client.send_bytes(
+            client.frame(metadata(), 1)
+            + client.frame(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
+            + client.frame(metadata(), 1)
+            + client.frame(ApiVersionsRequest(), 0)
+        )
+        assert await ids(client, 1) == [1]
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        begun_ms = cluster.state.clock.now_ms()
+        await cluster.advance(PARK_MS - 1)
+        assert len(cluster.journal.requests()) == 1
+        await cluster.advance(1)
+        assert await ids(client, 3) == [2, 3, 4]
+        assert [seen.at_ms - begun_ms for seen in cluster.journal.requests()] == [0] + [PARK_MS] * 3
+
+
+async def test_W8_W9_a_long_poll_holds_back_its_own_connection_only() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        async with client_of(cluster) as other:
+            assert produced(await other.ask(produce("t", batch(b"a")), 9)).error_code == 0
+        assert await ids(client, 1) == [1]
+
+
+async def test_W8_after_64_frames_of_one_connection_the_others_have_their_turn() -> None:
+    async with serving() as (cluster, busy), client_of(cluster, client_id="other") as other:
+        await busy.ask(metadata(), 1)
+        await other.ask(metadata(), 1)
+        count = 10 * FRAMES_PER_TURN
+        # Both lie in the kernel before the broker's loop has its next pass.
+        assert busy.socket.send(b"".join(busy.frame(metadata(), 1) for _ in range(count)))
+        assert other.socket.send(other.frame(metadata(), 1))
+        assert (await other.answer()).correlation_id == 2
+        assert await ids(busy, count) == list(range(2, count + 2))
+        order = [seen.client_id for seen in cluster.journal.requests()][2:]
+        assert order.index("other") <= 2 * FRAMES_PER_TURN
+
+
+async def test_W9_thousands_of_frames_in_one_segment_are_answered_in_order() -> None:
+    async with serving() as (_, client):
+        await client.send_bytes(b"".join(client.frame(ApiVersionsRequest(), 0) for _ in range(3000)))
+        assert await ids(client, 3000) == list(range(1, 3001))
+
+
+async def test_W1_frames_that_come_byte_by_byte_are_the_same_frames() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        data = client.frame(produce("t", batch(b"abc")), 9) + client.frame(metadata(["t"]), 4)
+        for at in range(len(data)):
+            await client.send_bytes(data[at : at + 1])
+            await cluster.server.loop.settle()
+        assert produced((await client.answer()).message).error_code == 0
+        assert (await client.answer()).message.topics[0].name == "t"
+        assert [record.value for record in cluster.records("t")] == [b"abc"]
+
+
+async def test_W1_two_frames_split_at_every_place_are_the_same_frames() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        length = len(client.frame(produce("t", batch(b"x")), 9) + client.frame(metadata(["t"]), 4))
+        for at in range(1, length):
+            data = client.frame(produce("t", batch(b"x")), 9) + client.frame(metadata(["t"]), 4)
+            await client.send_bytes(data[:at])
+            await cluster.server.loop.settle()
+            await client.send_bytes(data[at:])
+            assert produced((await client.answer()).message).base_offset == at - 1
+            assert (await client.answer()).message.topics[0].error_code == 0
+
+
+async def test_W9_large_frames_of_many_sizes_arrive_whole_and_leave_no_memory_behind() -> None:
+    """Several megabytes each, pipelined, with a small frame after each."""
+    config = {"message.max.bytes": str(10 << 20)}
+    async with serving(topics={"t": 1}, config=config) as (cluster, client):
+        values = [random.Random(i).randbytes(size) for i, size in enumerate((5_000_000, 300_000, 7_654_321, 70_000))]
+        for value in values:
+            await client.send_bytes(client.frame(produce("t", batch(value)), 9) + client.frame(metadata(), 1))
+        assert await ids(client, 8) == list(range(1, 9))
+        assert [record.value for record in cluster.records("t")] == values
+        [channel] = channels(cluster)
+        assert channel._connection._frames.owned_bytes == 0
+        assert cluster.server.loop.buffers.spare_bytes <= 4 << 20
+
+
+# ---- the client goes first --------------------------------------------------------------------------------------------------------
+
+
+async def test_W10_a_half_closed_client_gets_the_answers_to_all_that_it_sent_whole() -> None:
+    async with serving() as (cluster, client):
+        whole = b"".join(client.frame(metadata(), 1) for _ in range(200))
+        await client.send_bytes(whole + frame(metadata(), 1)[:-1])
+        client.finish()
+        assert await ids(client, 200) == list(range(1, 201))
+        assert await client.rest() == b""
+        await until(lambda: not channels(cluster))
+        assert len(cluster.journal.requests()) == 200
+
+
+@pytest.mark.parametrize("trailing", [0, 1])
+async def test_W10_a_half_closed_client_is_answered_when_its_long_poll_is_over(trailing: int) -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        requests = [fetch(("t", 0, 0), max_wait_ms=PARK_MS), metadata()][: 1 + trailing]
+        await client.send_bytes(b"".join(client.frame(r, 1 if i else 11) for i, r in enumerate(requests)))
+        client.finish()
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        await cluster.advance(PARK_MS - 1)
+        assert len(channels(cluster)) == 1
+        await cluster.advance(1)
+        assert await ids(client, 1 + trailing) == [1, 2][: 1 + trailing]
+        assert await client.rest() == b""
+        await until(lambda: not channels(cluster))
+        assert len(cluster.state.timers) == 0
+
+
+async def test_W10_a_half_closed_client_is_answered_when_its_throttle_is_over() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        cluster.set_quota(client_id="raw", producer_byte_rate=1000.0)
+        await client.send_bytes(client.frame(produce("t", batch(bytes(15_000))), 9) + client.frame(metadata(), 1))
+        client.finish()
+        answer = (await client.answer()).message
+        await cluster.advance(answer.throttle_time_ms - 1)
+        assert len(cluster.journal.requests()) == 1
+        await cluster.advance(1)
+        assert await ids(client, 1) == [2]
+        assert await client.rest() == b""
+        await until(lambda: not channels(cluster))
+
+
+async def test_W10_ten_acks_0_requests_and_a_close_are_ten_records() -> None:
+    """SocketServerTest.testGracefulClose."""
+    async with serving(topics={"t": 1}) as (cluster, client):
+        data = b"".join(client.frame(produce("t", batch(b"%d" % i), acks=0), 9) for i in range(10))
+        await client.send_bytes(data)
+        client.close()
+        await cluster.wait_for(lambda journal: len(journal.requests("Produce")) == 10)
+        assert [record.value for record in cluster.records("t")] == [b"%d" % i for i in range(10)]
+        await until(lambda: not channels(cluster))
+
+
+async def test_W10_a_client_that_resets_while_parked_is_forgotten() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        client.reset()
+        await until(lambda: not channels(cluster))
+        assert len(cluster.state.timers) == 0
+        assert not cluster.state.nodes[0].replicas.partitions[("t", 0)].watchers
+
+
+async def test_W10_after_an_answer_that_could_not_be_written_no_more_requests_are_handled() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        await client.send_bytes(
+            client.frame(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
+            + b"".join(client.frame(produce("t", batch(b"late")), 9) for _ in range(30))
+        )
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        # Not read while one frame waits, so the reset is seen by the write and by nothing before.
+        assert not channels(cluster)[0]._transport.is_reading()
+        client.reset()
+        await cluster.advance(PARK_MS)
+        await until(lambda: not channels(cluster))
+        assert len(cluster.journal.requests("Produce")) == 0
+
+
+# ---- the client does not read ----------------------------------------------------------------------------------------------------
+
+
+def wide(cluster: AsyncTestCluster) -> None:
+    """Topics that make an answer of Metadata some 100 KB long."""
+    for number in range(20):
+        cluster.create_topic(f"{number:02}-" + "n" * 200, 100)
+
+
+async def test_W9_a_client_that_does_not_read_costs_one_answer_and_stops_being_served() -> None:
+    async with serving() as (cluster, healthy):
+        wide(cluster)
+        client = await connect(cluster, client_id="stalled", small_buffer=True)
+        count = 300
+        size = len(await answer_bytes(healthy))
+        await client.send_bytes(b"".join(client.frame(metadata(None), 1) for _ in range(count)))
+        await cluster.server.loop.settle()
+        await cluster.server.loop.settle()
+        served = len(cluster.journal.requests(client_id="stalled"))
+        assert 0 < served < count
+        held = [channel._transport.get_write_buffer_size() for channel in channels(cluster)]
+        assert 0 < max(held) <= size + 4
+        await healthy.ask(metadata(), 1)
+        assert len(cluster.journal.requests(client_id="stalled")) == served
+        assert await ids(client, count) == list(range(1, count + 1))
+        client.close()
+
+
+async def answer_bytes(client: RawClient) -> bytes:
+    await client.send(metadata(None), 1)
+    return (await client.answer()).data
+
+
+async def test_W9_behind_a_parked_request_one_whole_frame_is_read_and_no_more() -> None:
+    """20 MB of requests behind a long poll: the broker holds one of them, the others stay with the sender."""
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        one = frame(produce("missing", batch(bytes(900_000))), 9, 77)
+        rest = memoryview(one * 20)
+        while True:
+            try:
+                rest = rest[client.socket.send(rest) :]
+            except BlockingIOError:
+                await cluster.server.loop.settle()
+                if not channels(cluster)[0]._transport.is_reading():
+                    break
+        assert len(rest) > 5_000_000
+        frames = channels(cluster)[0]._connection._frames
+        assert len(one) <= frames.owned_bytes <= 2 * len(one) + 100_000
+        await cluster.advance(PARK_MS)
+        assert await ids(client, 1) == [1]
