@@ -35,7 +35,7 @@ $(VENV)/.installed-all: EXTRAS := dev,spark
 $(VENV)/.installed-%: pyproject.toml | needs
 	@echo "installing into $(VENV): $(EXTRAS)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -m compileall -q kafkaproto broker
 	@touch $@
 

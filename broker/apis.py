@@ -28,7 +28,7 @@ from broker.registry import (
     Response,
     Result,
 )
-from kafkaproto.api import ApiKey, Codec, codec
+from kafkaproto.api import ApiKey, Codec, codec, request_header_version
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, spliced_parts
@@ -138,13 +138,20 @@ def _call(registration: Registration, context: RequestContext, request: Any) -> 
 
 
 def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version: int, now_ms: int) -> None:
-    """W-3: closed without a word, but for ApiVersions, which answers 35 in its version 0 so that a client can step down."""
+    """W-3: closed without a word, but for ApiVersions, which answers 35 in its version 0 so that a client can step down.
+
+    Its header must be whole all the same; the body is anybody's.
+    """
     registration = node.apis.get(ApiKey.API_VERSIONS)
-    if key != ApiKey.API_VERSIONS or registration is None or version < 0 or len(frame) < 8:
+    if key != ApiKey.API_VERSIONS or registration is None:
         asker.refuse(f"api key {key} version {version} is not offered")
         return
-    correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
-    context = RequestContext(node, asker, key, 0, correlation_id, "", len(frame), now_ms)
+    try:
+        header, _ = REQUEST_HEADERS[request_header_version(key, version)].decode_flat(frame, 0, len(frame))
+    except DecodeError as error:
+        asker.refuse(f"the header of ApiVersions v{version} cannot be read: {error}")
+        return
+    context = RequestContext(node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms)
     failed = registration.failed(context, None, ErrorCode.UNSUPPORTED_VERSION)
     finish(context, codec(key, 0), asker, failed)
 

@@ -82,7 +82,7 @@ def test_the_broker_gets_its_racks_and_what_is_added() -> None:
     from broker.server.main import parser
 
     plan = make("-n", "broker", "ARGS=--port 0 -c fetch.max.bytes=2048", f"PYTHON={sys.executable}")
-    words = plan.stdout[plan.stdout.index("kafkaproto broker") :].replace("\\\n", " ").split()[2:]
+    words = plan.stdout[plan.stdout.rindex("kafkaproto broker") :].replace("\\\n", " ").split()[2:]
     options = parser().parse_args(words)
     settings = dict(options.settings)
     assert (options.brokers, options.port) == (3, 0)

@@ -47,8 +47,6 @@ def incremental_alter_configs(context: RequestContext, request: IncrementalAlter
             _alter(context, resource, request.validate_only)
         except KafkaError as error:
             answer.error_code, answer.error_message = error.error_code, error.message
-        except ConfigError as error:
-            answer.error_code, answer.error_message = int(ErrorCode.INVALID_CONFIG), str(error)
         responses.append(answer)
     return Response(IncrementalAlterConfigsResponse(responses=responses))
 

@@ -48,6 +48,11 @@ class Stores:
         if store is not None:
             store.close()
 
+    def close(self) -> None:
+        """Forget all."""
+        for key in list(self._stores):
+            self.forget(*key)
+
 
 class ReplicaManager:
     """The replicas of broker `broker_id`. `peers` finds another broker's replica manager, or None while it is down."""

@@ -131,6 +131,8 @@ class BrokerLoop:
             raise TypeError(
                 "this cluster runs on the system clock; make it with clock='jump' or clock='manual' to advance it"
             )
+        if delta_ms < 0:
+            raise ValueError(f"advance({delta_ms}): time goes forwards only; give a number >= 0")
         async with self._advancing:
             await self._advance(clock, delta_ms)
 

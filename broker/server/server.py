@@ -35,6 +35,7 @@ class Server:
         self._open: dict[int, list[asyncio.Server]] = {}
         self._bound: dict[int, list[tuple[str, int]]] = {}
         self._opening: list[asyncio.Task[None]] = []
+        self._one_opens = asyncio.Lock()
         for node in cluster.nodes:
             wanted = port + node.broker_id if port else 0
             if wanted > HIGHEST_PORT:
@@ -124,8 +125,14 @@ class Server:
         if not node.running:
             for server in self._open.pop(node.broker_id, []):
                 server.close()
-        elif node.broker_id not in self._open:
-            self._opening.append(asyncio.ensure_future(self._listen(node)))
+        else:
+            self._opening.append(asyncio.ensure_future(self._listen_again(node)))
+
+    async def _listen_again(self, node: Node) -> None:
+        """One after the other: a broker that is stopped and started in quick succession must not meet its own port."""
+        async with self._one_opens:
+            if node.running and node.broker_id not in self._open:
+                await self._listen(node)
 
     async def settled(self) -> None:
         """Wait until listeners that are being opened are open. Raises ConfigError when the port was taken meanwhile."""
@@ -146,6 +153,7 @@ class Server:
             node.running = False
             node.close_connections()
         await self.loop.closed()
+        self.cluster.close()
 
 
 def _reachable(host: str) -> str:

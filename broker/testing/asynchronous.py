@@ -28,14 +28,21 @@ class AsyncTestCluster(Handle):
         await self.server.settled()
 
     async def wait_for(self, condition: Condition, timeout_s: float = 10.0) -> object:
-        """Wait until `condition(journal)` is true; looked at after every entry. Raises TimeoutError with the last requests."""
+        """Wait until `condition(journal)` is true and return what it returned; looked at after every entry.
+
+        Raises what the condition raises, and TimeoutError with the last requests.
+        """
         journal = self.state.journal
         found: asyncio.Future[object] = asyncio.get_running_loop().create_future()
 
         def look() -> None:
-            value = condition(journal)
-            if value and not found.done():
-                found.set_result(value)
+            if found.done():
+                return
+            try:
+                if value := condition(journal):
+                    found.set_result(value)
+            except Exception as error:  # noqa: BLE001 - raised to the one who waits
+                found.set_exception(error)
 
         journal.watchers.append(look)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TypeVar, Unpack
 
@@ -54,34 +55,35 @@ class TestCluster(Handle):
     def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
         """Wait until `condition(journal)` is true and return what it returned; looked at after every entry, so no test sleeps.
 
-        Raises TimeoutError with the last requests in its text.
+        Raises what the condition raises, and TimeoutError with the last requests in its text.
         """
         journal = self.state.journal
-        found = threading.Event()
-        result: list[object] = []
+        found: Future[object] = Future()
 
         def look() -> None:
-            value = None if result else condition(journal)
-            if value:
-                result.append(value)
-                journal.watchers.remove(look)
-                found.set()
+            if found.done():
+                return
+            try:
+                if value := condition(journal):
+                    found.set_result(value)
+            except Exception as error:  # noqa: BLE001 - raised to the one who waits
+                found.set_exception(error)
 
         def begin() -> None:
             journal.watchers.append(look)
             look()
 
-        def end() -> None:
-            if look in journal.watchers:
-                journal.watchers.remove(look)
-
         self._run(begin)
-        if not found.wait(timeout_s):
-            self._run(end)
+        try:
+            return found.result(timeout_s)
+        except TimeoutError:
+            if found.done():
+                raise
             raise TimeoutError(
                 f"nothing fulfilled the condition within {timeout_s} s; last requests:\n{self.explain()}"
-            )
-        return result[0]
+            ) from None
+        finally:
+            self._run(lambda: journal.watchers.remove(look))
 
     def reset(self) -> None:
         """As if just made: topics, groups, quotas, settings, journal and clock offset gone, connections closed, its own topics back."""

@@ -102,6 +102,25 @@ def test_W3_W2_api_versions_above_ours_are_answered_in_version_0_with_35(cluster
     assert len(client.answers) == 2
 
 
+def test_W3_W2_api_versions_below_0_are_answered_too_and_their_header_has_no_tags(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    client._sent[7] = (18, 0)
+    client.send_bytes(framed(header(18, -1)))
+    assert [(a.correlation_id, a.message.error_code) for a in client.answers] == [(7, 35)]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [header(18, 99), header(18, 99)[:-1], header(18, 99)[:8], header(18, 99) + b"\xff" * 6, header(18, -1)[:-1]],
+    ids=["no tags", "half a client id", "no client id", "tags without end", "half a client id below 0"],
+)
+def test_W3_an_unknown_version_of_api_versions_needs_a_whole_header(cluster: VirtualCluster, payload: bytes) -> None:
+    client = cluster.connect()
+    client.send_bytes(framed(payload))
+    assert client.closed_ms is not None
+    assert client.received_bytes == 0
+
+
 @pytest.mark.parametrize(
     ("name", "version", "error"),
     [

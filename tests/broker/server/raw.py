@@ -137,7 +137,11 @@ async def connect_to(host: str, port: int, client_id: str | None = "raw", *, sma
     sock.setblocking(False)
     if small_buffer:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER_BYTES)
-    await asyncio.get_running_loop().sock_connect(sock, (host.strip("[]"), port))
+    try:
+        await asyncio.get_running_loop().sock_connect(sock, (host.strip("[]"), port))
+    except OSError:
+        sock.close()
+        raise
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return RawClient(sock, client_id)
 

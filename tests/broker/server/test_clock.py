@@ -1,0 +1,396 @@
+"""Time that a test moves while real clients are connected, `wait_for`, `reset`, and clusters by the hundred (house §4, "Clocks")."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from broker.faults.journal import Journal
+from broker.testing import TestCluster, async_cluster, cluster
+from kafkaproto.api import codec
+from kafkaproto.header import decode_response_header
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.broker.server.raw import channels, client_of, frame, serving
+from tests.broker.wire import batch, fetch, metadata, produce
+
+
+class BlockingClient:
+    """A client in the thread of the test, as a library without asyncio would be."""
+
+    def __init__(self, c: TestCluster, client_id: str = "blocking") -> None:
+        host, _, port = c.bootstrap.partition(",")[0].rpartition(":")
+        self.socket = socket.create_connection((host, int(port)), timeout=10)
+        self.client_id = client_id
+        self._next_id = 1
+        self._sent: list[tuple[int, int]] = []
+
+    def send(self, request: Any, version: int) -> None:
+        data = frame(request, version, self._next_id, self.client_id)
+        self._sent.append((int.from_bytes(data[4:6], "big"), version))
+        self._next_id += 1
+        self.socket.sendall(data)
+
+    def answer(self) -> Any:
+        data = memoryview(self._exactly(int.from_bytes(self._exactly(4), "big")))
+        key, version = self._sent.pop(0)
+        _, position = decode_response_header(key, version, data, 0, len(data))
+        return codec(key, version).decode_response(data, position, len(data))[0]
+
+    def ask(self, request: Any, version: int) -> Any:
+        self.send(request, version)
+        return self.answer()
+
+    def at_end(self) -> bool:
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionError:
+            return True
+
+    def _exactly(self, count: int) -> bytes:
+        found = b""
+        while len(found) < count:
+            part = self.socket.recv(count - len(found))
+            if not part:
+                raise EOFError
+            found += part
+        return found
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+@contextmanager
+def connected(c: TestCluster, client_id: str = "blocking") -> Iterator[BlockingClient]:
+    client = BlockingClient(c, client_id)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+# ---- advance, from the thread of the test ---------------------------------------------------------------------------------------------
+
+
+def test_T8_a_throttle_ends_at_its_very_millisecond_while_others_are_served() -> None:
+    with (
+        cluster(topics={"t": 1}, clock="manual") as c,
+        connected(c, "limited") as client,
+        connected(c, "other") as other,
+    ):
+        c.set_quota(client_id="limited", producer_byte_rate=1000.0)
+        throttle_ms = client.ask(produce("t", batch(bytes(15_000))), 9).throttle_time_ms
+        assert throttle_ms > 4000
+        begun_ms = c.clock.now_ms()
+        client.send(metadata(), 1)
+        c.clock.advance(throttle_ms - 1)
+        other.ask(metadata(), 1)
+        assert c.journal.requests("Metadata", client_id="limited") == []
+        c.clock.advance(1)
+        client.answer()
+        [seen] = c.journal.requests("Metadata", client_id="limited")
+        assert seen.at_ms == begun_ms + throttle_ms
+
+
+def test_F29_long_polls_end_at_their_own_times_in_one_advance() -> None:
+    with cluster(topics={"t": 1}, clock="manual") as c:
+        clients = [BlockingClient(c, str(wait)) for wait in (700, 100, 400)]
+        begun_ms = c.clock.now_ms()
+        for client in clients:
+            client.send(fetch(("t", 0, 0), max_wait_ms=int(client.client_id)), 11)
+        c.wait_for(lambda journal: len(journal.events("parked")) == 3)
+        c.clock.advance(5000)
+        for client in clients:
+            client.answer()
+            client.close()
+        seen = [(s.client_id, s.at_ms - begun_ms) for s in c.journal.requests("Fetch")]
+        assert seen == [("100", 100), ("400", 400), ("700", 700)]
+        assert c.clock.now_ms() == begun_ms + 5000
+
+
+def test_what_lies_in_the_kernel_happens_before_time_moves() -> None:
+    """Even on a connection that was made a moment ago and is not accepted yet."""
+    with cluster(clock="manual") as c:
+        for _ in range(30):
+            begun_ms = c.clock.now_ms()
+            with connected(c) as client:
+                client.send(metadata(), 1)
+                c.clock.advance(60_000)
+                client.answer()
+                assert c.journal.requests()[-1].at_ms == begun_ms
+
+
+def test_a_request_that_follows_an_answer_within_one_advance_is_at_the_time_of_that_answer() -> None:
+    """A chain of long polls on one connection: each begins where the last ended."""
+    with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
+        begun_ms = c.clock.now_ms()
+        for _ in range(5):
+            client.send(fetch(("t", 0, 0), max_wait_ms=300), 11)
+        c.wait_for(lambda journal: journal.events("parked"))
+        c.clock.advance(1500)
+        for _ in range(5):
+            client.answer()
+        assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
+
+
+def test_advances_of_several_threads_add_up() -> None:
+    with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
+        begun_ms = c.clock.now_ms()
+        client.send(fetch(("t", 0, 0), max_wait_ms=1000), 11)
+        c.wait_for(lambda journal: journal.events("parked"))
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(c.clock.advance, [100] * 40))
+        assert c.clock.now_ms() == begun_ms + 4000
+        client.answer()
+        assert c.journal.requests("Fetch")[0].at_ms == begun_ms + 1000
+
+
+def test_time_moves_while_clients_never_pause() -> None:
+    with cluster(topics={"t": 1}) as c:
+        stop = threading.Event()
+
+        def hammer() -> None:
+            with connected(c) as client:
+                while not stop.is_set():
+                    for _ in range(50):
+                        client.send(metadata(), 1)
+                    for _ in range(50):
+                        client.answer()
+
+        with ThreadPoolExecutor(4) as pool:
+            work = [pool.submit(hammer) for _ in range(4)]
+            try:
+                c.wait_for(lambda journal: len(journal.requests()) > 500)
+                before = c.clock.now_ms()
+                for _ in range(20):
+                    c.clock.advance(1000)
+                assert 20_000 <= c.clock.now_ms() - before < 40_000
+            finally:
+                stop.set()
+            for one in work:
+                one.result(10)
+
+
+def test_T11_the_jump_clock_moves_what_real_time_would() -> None:
+    with cluster(config={"connections.max.idle.ms": "600000"}) as c, connected(c) as client:
+        client.ask(metadata(), 1)
+        c.clock.advance(599_000)
+        client.ask(metadata(), 1)
+        c.clock.advance(599_000)
+        client.ask(metadata(), 1)
+        c.clock.advance(600_000)
+        assert client.at_end()
+
+
+def test_the_system_clock_is_nobodys_to_move() -> None:
+    with cluster(clock="system") as c, pytest.raises(TypeError, match="make it with clock='jump' or clock='manual'"):
+        c.clock.advance(1)
+    unknown = cluster(clock="sundial")
+    with pytest.raises(ValueError, match="clock='sundial' is not known; allowed: jump, manual, system"):
+        unknown.__enter__()
+
+
+def test_time_does_not_go_backwards() -> None:
+    for clock in ("jump", "manual"):
+        with cluster(clock=clock) as c, pytest.raises(ValueError, match=r"advance\(-1\)"):
+            c.clock.advance(-1)
+
+
+@pytest.mark.parametrize("clock", ["system", "jump"])
+def test_T8_X5_a_throttle_lasts_in_real_time(clock: str) -> None:
+    with cluster(topics={"t": 1}, clock=clock) as c, connected(c) as client:
+        c.set_quota(client_id="blocking", producer_byte_rate=10_000.0)
+        throttle_ms = client.ask(produce("t", batch(bytes(101_000))), 9).throttle_time_ms
+        begun = time.monotonic()
+        assert 80 <= throttle_ms <= 200
+        client.ask(metadata(), 1)
+        passed_ms = (time.monotonic() - begun) * 1000
+        assert throttle_ms - 3 <= passed_ms < throttle_ms + 100
+
+
+async def test_advance_inside_the_loop() -> None:
+    async with serving(topics={"t": 1}, clock="manual") as (c, client):
+        await client.send(fetch(("t", 0, 0), max_wait_ms=250), 11)
+        await c.wait_for(lambda journal: journal.events("parked"))
+        begun_ms = c.state.clock.now_ms()
+        await asyncio.gather(c.advance(200), c.advance(200))
+        await client.answer()
+        assert c.journal.requests("Fetch")[0].at_ms == begun_ms + 250
+        assert c.state.clock.now_ms() == begun_ms + 400
+
+
+# ---- wait_for -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_wait_for_returns_what_the_condition_found() -> None:
+    with cluster() as c, connected(c) as client:
+        client.send(metadata(), 1)
+        found = c.wait_for(lambda journal: journal.requests("Metadata"))
+        assert isinstance(found, list) and found[0].api == "Metadata"
+        assert c.wait_for(lambda _: "at once") == "at once"
+
+
+def test_wait_for_that_is_not_fulfilled_tells_the_last_requests() -> None:
+    with cluster() as c, connected(c, "who-asked") as client:
+        client.ask(metadata(), 1)
+        with pytest.raises(TimeoutError, match=r"within 0\.01 s; last requests:\n.*who-asked: Metadata v1"):
+            c.wait_for(lambda journal: journal.requests("Fetch"), 0.01)
+        assert c.state.journal.watchers == []
+
+
+def broken(journal: Journal) -> object:
+    return bool(journal.requests()) and 1 / 0
+
+
+def test_W8_a_condition_that_raises_is_raised_to_who_waits_and_harms_no_client() -> None:
+    with cluster() as c, connected(c) as client, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(c.wait_for, broken)
+        while not c.state.journal.watchers:
+            time.sleep(0)
+        client.ask(metadata(), 1)
+        with pytest.raises(ZeroDivisionError):
+            waiting.result(5)
+        client.ask(metadata(), 1)
+        with pytest.raises(ZeroDivisionError):
+            c.wait_for(broken)
+        assert c.state.journal.watchers == []
+
+
+async def test_W8_a_condition_that_raises_inside_the_loop() -> None:
+    async with serving() as (c, client):
+        waiting = asyncio.ensure_future(c.wait_for(broken))
+        await asyncio.sleep(0)
+        await client.ask(metadata(), 1)
+        with pytest.raises(ZeroDivisionError):
+            await waiting
+        with pytest.raises(ZeroDivisionError):
+            await c.wait_for(broken)
+        with pytest.raises(TimeoutError, match="raw: Metadata v1"):
+            await c.wait_for(lambda journal: journal.requests("Fetch"), 0.01)
+        assert c.state.journal.watchers == []
+
+
+# ---- reset ----------------------------------------------------------------------------------------------------------------------------
+
+
+def remains(c: TestCluster) -> dict[str, Any]:
+    """All that a used cluster could keep, in numbers."""
+    state = c.state
+    return c.run_in_loop(
+        lambda: {
+            "timers": len(state.timers),
+            "connections": [len(node.connections) for node in state.nodes],
+            "sessions": [len(node.sessions) for node in state.nodes],
+            "partitions": [sorted(node.replicas.partitions) for node in state.nodes],
+            "watchers": [sum(len(p.watchers) for p in node.replicas.partitions.values()) for node in state.nodes],
+            "fetchers": [sorted(node.replicas.fetchers) for node in state.nodes],
+            "topics": sorted(state.controller.image.topics),
+            "groups": len(state.groups.list_groups()) if hasattr(state.groups, "list_groups") else 0,
+            "journal": len(state.journal.requests()) + len(state.journal.throttles()),
+            "journal watchers": len(state.journal.watchers),
+            "offset": state.clock.now_ms() - int(time.time() * 1000) > 1000,
+            "memory": state.budget.used_bytes,
+            "running": [node.running for node in state.nodes],
+            "settings": dict(state.config.dynamic_all),
+        }
+    )
+
+
+def use(c: TestCluster) -> list[BlockingClient]:
+    """Everything at once: records, sessions, parked requests, throttles, a group that rebalances, a broker that is down."""
+    clients = [BlockingClient(c, str(number)) for number in range(5)]
+    c.create_topic("more", 3, 2)
+    c.produce("more", [bytes(200_000)] * 5)
+    c.set_quota(client_id="0", producer_byte_rate=10.0)
+    clients[0].ask(produce("missing", batch(bytes(10_000))), 9)
+    clients[1].ask(fetch(("t", 0, 0), session=(0, 0)), 11)
+    clients[1].send(fetch(("t", 0, 0), max_wait_ms=600_000), 11)
+    protocols = [JoinGroupRequestProtocol("range", b"")]
+    group = next(f"group{i}" for i in range(100) if c.run_in_loop(lambda i=i: c.state.coordinator_of(f"group{i}")) == 0)
+    join = JoinGroupRequest(group, 30_000, 60_000, "", None, "consumer", protocols)
+    assert clients[2].ask(join, 3).error_code == 0
+    clients[3].send(join, 3)
+    c.wait_for(lambda journal: journal.events("parked") and journal.requests("JoinGroup"))
+    c.clock.advance(1500)
+    assert len(c.journal.requests("JoinGroup")) == 1
+    c.broker(1).stop()
+    return clients
+
+
+def test_reset_leaves_nothing_of_what_was() -> None:
+    with cluster(2, {"t": 1}) as c:
+        fresh = remains(c)
+        for _ in range(3):
+            clients = use(c)
+            assert remains(c) != fresh
+            c.reset()
+            assert all(client.at_end() for client in clients)
+            for client in clients:
+                client.close()
+            assert remains(c) == fresh
+        with connected(c, "0") as client:
+            assert client.ask(produce("t", batch(bytes(10_000))), 9).throttle_time_ms == 0
+
+
+# ---- many clusters --------------------------------------------------------------------------------------------------------------------
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_200_clusters_leak_no_descriptor_no_thread_and_are_quick() -> None:
+    def one() -> None:
+        with cluster(3, {"t": 2}) as c, connected(c) as client:
+            c.produce("t", [bytes(100_000)])  # a memory file
+            client.ask(metadata(), 1)
+
+    one()
+    gc.collect()
+    threads, files = threading.active_count(), descriptors()
+    most = 0
+    for _ in range(200):
+        one()
+        most = max(most, descriptors())
+    assert threading.active_count() == threads
+    assert most <= files + 3  # given back at the end of each cluster, not when the collector comes
+    assert descriptors() <= files
+
+
+async def test_100_clusters_in_one_loop_leave_no_task_and_no_descriptor() -> None:
+    async def one() -> None:
+        async with async_cluster(2, {"t": 1}) as c, client_of(c) as client:
+            c.produce("t", [bytes(100_000)])
+            await client.ask(metadata(), 1)
+            await client.send(fetch(("t", 0, 0)), 11)
+        assert channels(c) == []
+
+    await one()
+    gc.collect()
+    files, tasks = descriptors(), len(asyncio.all_tasks())
+    for _ in range(100):
+        await one()
+    assert len(asyncio.all_tasks()) == tasks
+    assert descriptors() <= files
+
+
+def test_clusters_side_by_side_do_not_know_each_other() -> None:
+    with (
+        cluster(topics={"a": 1}) as one,
+        cluster(topics={"b": 1}) as two,
+        connected(one) as first,
+        connected(two) as second,
+    ):
+        assert [t.name for t in first.ask(metadata(None), 1).topics] == ["a"]
+        assert [t.name for t in second.ask(metadata(None), 1).topics] == ["b"]
+        one.clock.advance(100_000)
+        assert one.clock.now_ms() - two.clock.now_ms() >= 99_000

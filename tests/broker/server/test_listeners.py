@@ -1,0 +1,230 @@
+"""Where a broker listens and what it tells: names, advertised addresses, ports that are kept, ports that are taken."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from broker.cluster import Cluster
+from broker.config import ConfigError
+from broker.server import server as server_module
+from broker.server.server import Server
+from broker.testing import AsyncTestCluster, async_cluster
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from tests.broker.server.raw import channels, client_of, connect_to, until
+from tests.broker.wire import batch, metadata, produce, produced
+
+TWO_LISTENERS = {
+    "listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
+    "advertised.listeners": "INSIDE://broker.internal:19092",
+    "1.advertised.listeners": "INSIDE://second.internal:29092,OUTSIDE://localhost:0",
+}
+
+
+def bound(cluster: AsyncTestCluster, broker_id: int = 0) -> list[tuple[str, int]]:
+    return list(cluster.server._bound[broker_id])
+
+
+async def told(host: str, port: int, version: int = 9) -> list[tuple[int, str, int]]:
+    """What a client that came in there is told of all brokers."""
+    client = await connect_to(host, port)
+    try:
+        answer = await client.ask(metadata(), version)
+        return [(b.node_id, b.host, b.port) for b in answer.brokers]
+    finally:
+        client.close()
+
+
+async def test_M5_each_listener_is_told_its_own_addresses() -> None:
+    async with async_cluster(2, config=TWO_LISTENERS) as cluster:
+        first, second = bound(cluster, 0), bound(cluster, 1)
+        inside = [(0, "broker.internal", 19092), (1, "second.internal", 29092)]
+        outside = [(0, "127.0.0.1", first[1][1]), (1, "localhost", second[1][1])]
+        for broker in (first, second):
+            assert await told(*broker[0]) == inside
+            assert await told(*broker[1]) == outside
+        assert cluster.bootstrap == "broker.internal:19092,second.internal:29092"
+
+
+async def test_M8_a_coordinator_is_named_at_the_address_of_the_listener() -> None:
+    async with async_cluster(config={"listeners": TWO_LISTENERS["listeners"]}) as cluster:
+        client = await connect_to(*bound(cluster)[1])
+        assert (
+            await client.ask(FindCoordinatorRequest(key="g"), 1)
+        ).error_code == 15  # the internal topic is only made now
+        answer = await client.ask(FindCoordinatorRequest(key="g"), 1)
+        assert (answer.error_code, answer.host, answer.port) == (0, *bound(cluster)[1])
+        client.close()
+
+
+async def test_M5_a_broker_without_that_listener_is_not_told_and_M4_its_partitions_have_none() -> None:
+    config = {
+        "0.listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
+        "1.listeners": "INSIDE://127.0.0.1:0",
+    }
+    async with async_cluster(2, {"t": 2}, config) as cluster:
+        outside = bound(cluster)[1]
+        assert [broker[0] for broker in await told(*outside)] == [0]
+        client = await connect_to(*outside)
+        [topic] = (await client.ask(metadata(["t"]), 9)).topics
+        assert sorted((p.error_code, p.leader_id) for p in topic.partitions) == [(0, 0), (72, -1)]
+        client.close()
+
+
+async def test_a_restarted_broker_keeps_all_its_ports_and_what_it_had() -> None:
+    async with async_cluster(topics={"t": 1}, config={"listeners": TWO_LISTENERS["listeners"]}) as cluster:
+        before = bound(cluster)
+        for turn in range(5):
+            async with client_of(cluster) as client:
+                assert produced(await client.ask(produce("t", batch(b"a")), 9)).base_offset == turn
+            cluster.broker(0).stop()
+            for address in before:
+                with pytest.raises(ConnectionRefusedError):
+                    await connect_to(*address)
+            cluster.broker(0).start()
+            await cluster.settled()
+            assert bound(cluster) == before
+            assert await told(*before[1]) == [(0, *before[1])]
+
+
+async def test_a_broker_that_stops_while_its_listeners_open_listens_nowhere() -> None:
+    async with async_cluster(2) as cluster:
+        address = bound(cluster)[0]
+        for _ in range(3):
+            cluster.broker(0).stop()
+            cluster.broker(0).start()
+        cluster.broker(0).stop()
+        await cluster.settled()
+        with pytest.raises(ConnectionRefusedError):
+            await connect_to(*address)
+        cluster.broker(0).start()
+        await cluster.settled()
+        assert (0, *address) in await told(*address)
+
+
+async def test_a_cluster_that_ends_while_listeners_open_listens_nowhere() -> None:
+    async with async_cluster(2) as cluster:
+        address = bound(cluster)[0]
+        cluster.broker(0).stop()
+        cluster.broker(0).start()
+    with pytest.raises(ConnectionRefusedError):
+        await connect_to(*address)
+    assert len(asyncio.all_tasks()) == 1
+
+
+@contextmanager
+def taken_port() -> Iterator[int]:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        yield sock.getsockname()[1]
+
+
+async def test_a_port_in_use_is_one_line_that_names_it_and_leaves_nothing_open() -> None:
+    with taken_port() as port:
+        with pytest.raises(
+            ConfigError, match=rf"broker 0 cannot listen on 127\.0\.0\.1:{port}: the port is in use"
+        ) as raised:
+            async with async_cluster(port=port):
+                pass
+        assert "\n" not in str(raised.value)
+        free = port - 1  # broker 0 gets it, broker 1 does not
+        with pytest.raises(ConfigError, match=f"broker 1 cannot listen on .*:{port}: the port is in use"):
+            async with async_cluster(2, port=free):
+                pass
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("127.0.0.1", free))
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_port_that_was_taken_while_the_broker_was_down_is_told_to_who_waits_for_it() -> None:
+    async with async_cluster() as cluster:
+        host, port = bound(cluster)[0]
+        cluster.broker(0).stop()
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((host, port))
+            sock.listen()
+            cluster.broker(0).start()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            with pytest.raises(ConfigError, match=f":{port}: the port is in use"):
+                await cluster.settled()
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [("203.0.113.1", "cannot listen on 203.0.113.1:0"), ("no.such.host.invalid", "no.such.host.invalid")],
+)
+async def test_an_address_that_is_not_ours_is_one_line(host: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        async with async_cluster(host=host):
+            pass
+
+
+async def test_consecutive_ports_end_at_65535() -> None:
+    with pytest.raises(ConfigError, match="port 65536 for broker 1: allowed is up to 65535"):
+        async with async_cluster(2, port=65535):
+            pass
+
+
+async def test_a_free_port_of_a_name_with_two_addresses_is_the_same_on_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` may be 127.0.0.1 and ::1: clients are told one port."""
+    loop = asyncio.get_running_loop()
+    create = loop.create_server
+
+    async def on_two(factory: object, host: str, port: int, **options: object) -> asyncio.Server:
+        return await create(factory, ["127.0.0.1", "127.0.0.2"], port, **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(loop, "create_server", on_two)
+    async with async_cluster(3) as cluster:
+        for broker_id in range(3):
+            [(_, port)] = bound(cluster, broker_id)
+            for host in ("127.0.0.1", "127.0.0.2"):
+                assert len(await told(host, port)) == 3
+
+
+async def test_no_port_that_is_free_everywhere_is_an_error_and_not_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(self: Server, *_: object) -> asyncio.Server:
+        if _[-1]:
+            raise OSError(98, "in use")
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(asyncio.Protocol, ["127.0.0.1", "127.0.0.2"], 0)
+
+    monkeypatch.setattr(Server, "_bind_port", never)
+    with pytest.raises(ConfigError, match="the port is in use"):
+        async with async_cluster():
+            pass
+
+
+async def test_a_listener_for_others_is_said_in_the_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module.socket, "getfqdn", lambda: "this.machine.example")
+    with caplog.at_level("WARNING"):
+        async with async_cluster(host="0.0.0.0") as cluster:
+            assert cluster.bootstrap == f"this.machine.example:{bound(cluster)[0][1]}"
+    assert any("others can reach it" in record.getMessage() for record in caplog.records)
+
+
+async def test_ipv6_addresses_are_told_in_brackets() -> None:
+    state = Cluster(1)
+    server = Server(state)
+    state.set_listeners(0, {"PLAINTEXT": ("::1", 9092)})
+    assert server.bootstrap == ["[::1]:9092"]
+    await server.stop()
+
+
+async def test_W8_connections_of_a_stopped_broker_are_closed_and_others_are_not() -> None:
+    async with async_cluster(2) as cluster, client_of(cluster, 0) as first, client_of(cluster, 1) as second:
+        await first.ask(metadata(), 1)
+        await second.ask(metadata(), 1)
+        cluster.broker(0).stop()
+        assert await first.rest() == b""
+        assert [b.node_id for b in (await second.ask(metadata(), 1)).brokers] == [1]
+        await until(lambda: len(channels(cluster)) == 1)

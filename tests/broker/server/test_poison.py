@@ -1,0 +1,240 @@
+"""A view of a frame dies when `begin` returns (house §4): what parks, lasts or is told later has copied what it keeps.
+
+Two ways to make it so. `poison` overwrites the bytes of every frame as soon as it was taken, on real sockets, and everything must
+still be right. `take back` gives each frame memory of its own and asks for it back: any view that is still held makes that fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from broker import apis
+from broker.testing import async_cluster
+from kafkaproto.api import APIS
+from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.fetch import FetchRequest
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.broker.server.raw import client_of
+from tests.broker.wire import batch, fetch, flat, metadata, produce, produced
+
+POISON = 0xA5
+Begin = Callable[[Any, Any, memoryview, int], None]
+real_begin: Begin = apis.begin
+
+
+def poisoning(node: Any, asker: Any, frame: memoryview, now_ms: int) -> None:
+    real_begin(node, asker, frame, now_ms)
+    frame[:] = bytes([POISON]) * len(frame)
+
+
+def taking_back(node: Any, asker: Any, frame: memoryview, now_ms: int) -> None:
+    lent = bytearray(frame)
+    view = memoryview(lent)
+    key, version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
+    real_begin(node, asker, view, now_ms)
+    view.release()
+    try:
+        lent.clear()
+    except BufferError:
+        raise AssertionError(f"{APIS[key].name} v{version} keeps a view of its frame") from None
+
+
+@pytest.fixture(params=[poisoning, taking_back], ids=["poison", "take back"], autouse=True)
+def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apis, "begin", request.param)
+
+
+async def test_the_trap_itself_snaps(monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]) -> None:
+    """A handler that keeps a view is found: by its broken text, or by the memory that does not come back."""
+    errors_expected.append("a request failed")
+    kept = []
+
+    def keeping(node: Any, asker: Any, frame: memoryview, now_ms: int) -> None:
+        kept.append(frame[-1:])
+        original(node, asker, frame, now_ms)
+
+    original = real_begin
+    monkeypatch.setitem(globals(), "real_begin", keeping)
+    async with async_cluster() as cluster, client_of(cluster) as client:
+        await client.send(metadata(), 1)
+        await cluster.wait_for(lambda journal: journal.requests())
+        await cluster.server.loop.settle()
+        assert not cluster.state.nodes[0].connections or bytes(kept[0]) == bytes([POISON])
+
+
+async def test_P13_a_parked_produce_names_its_topic_when_it_is_answered_and_its_records_are_whole() -> None:
+    async with async_cluster(3, {"topic-of-the-test": {"replication_factor": 3}}, clock="manual") as cluster:
+        for follower in (1, 2):
+            cluster.follower("topic-of-the-test", 0, follower).hold()
+        leader = cluster.partition("topic-of-the-test", 0).leader
+        async with client_of(cluster, leader) as client:
+            data = batch(b"first" * 100, b"second" * 100)
+            await client.send(produce("topic-of-the-test", data, acks=-1, timeout_ms=60_000), 9)
+            await client.send_bytes(client.frame(metadata(["other"]), 4))
+            await cluster.server.loop.settle()
+            assert cluster.journal.requests() == []
+            for follower in (1, 2):
+                cluster.follower("topic-of-the-test", 0, follower).release()
+            answer = (await client.answer()).message
+            assert answer.responses[0].name == "topic-of-the-test"
+            assert produced(answer).error_code == 0
+            assert [r.value for r in cluster.records("topic-of-the-test")] == [b"first" * 100, b"second" * 100]
+            assert [s.client_id for s in cluster.journal.requests("Produce")] == ["raw"]
+
+
+@pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
+async def test_F29_a_parked_fetch_and_its_session_know_their_topics(version: int) -> None:
+    async with async_cluster(topics={"alpha": 1, "beta": 1}, clock="manual") as cluster:
+        ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
+        async with client_of(cluster, client_id="the reader") as client, client_of(cluster) as writer:
+            session = (0, 0) if version >= 7 else (0, -1)
+            first = await client.ask(
+                fetch(("alpha", 0, 0), ("beta", 0, 0), session=session, topic_ids=ids, version=version), version
+            )
+            again: FetchRequest = fetch(("alpha", 0, 0), ("beta", 0, 0), max_wait_ms=60_000, version=version)
+            if version >= 7:
+                again = fetch(session=(first.session_id, 1), max_wait_ms=60_000, version=version)
+            await client.send(again, version)
+            await cluster.wait_for(lambda journal: journal.events("parked"))
+            await writer.ask(metadata(["noise" * 40]), 4)
+            await writer.ask(produce("beta", batch(b"news")), 9)
+            answer = (await client.answer()).message
+            topics = {t.topic_id if version >= 13 else t.topic: t for t in answer.responses}
+            news = topics[ids["beta"] if version >= 13 else "beta"].partitions[0]
+            assert bytes(news.records)[-8:].find(b"news") >= 0
+            assert cluster.journal.events("parked")[0].facts["client_id"] == "the reader"
+
+
+def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"subscription") -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id="the-group",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name, metadata_bytes)],
+    )
+
+
+async def test_G_joins_syncs_and_commits_outlive_their_frames() -> None:
+    async with (
+        async_cluster(topics={"t": 2}, clock="manual") as cluster,
+        client_of(cluster, client_id="one") as one,
+        client_of(cluster, client_id="two") as two,
+    ):
+        await one.ask(FindCoordinatorRequest(key="the-group"), 2)
+        first = await one.ask(join(metadata_bytes=b"meta of one"), 3)
+        assert (first.error_code, first.member_id[:4]) == (0, "one-")
+        await two.send(join(metadata_bytes=b"meta of two"), 3)
+        await one.ask(HeartbeatRequest("the-group", first.generation_id, first.member_id), 2)
+        await one.send(join(first.member_id, metadata_bytes=b"meta of one"), 3)
+        leader, follower = (await one.answer()).message, (await two.answer()).message
+        told = {m.member_id: bytes(m.metadata) for m in leader.members}
+        assert told == {first.member_id: b"meta of one", follower.member_id: b"meta of two"}
+
+        await two.send(SyncGroupRequest("the-group", follower.generation_id, follower.member_id), 2)
+        await cluster.server.loop.settle()
+        assignments = [
+            SyncGroupRequestAssignment(leader.member_id, b"for one"),
+            SyncGroupRequestAssignment(follower.member_id, b"for two"),
+        ]
+        synced = await one.ask(
+            SyncGroupRequest("the-group", leader.generation_id, leader.member_id, None, None, None, assignments), 2
+        )
+        assert (bytes(synced.assignment), bytes((await two.answer()).message.assignment)) == (b"for one", b"for two")
+
+        partition = OffsetCommitRequestPartition(1, 77, committed_metadata="what I remember")
+        commit = OffsetCommitRequest(
+            "the-group", leader.generation_id, leader.member_id, topics=[OffsetCommitRequestTopic("t", [partition])]
+        )
+        await one.ask(commit, 7)
+        await one.ask(metadata(["noise" * 40]), 4)
+        asked = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup("the-group", topics=[OffsetFetchRequestTopics("t", [1])])]
+        )
+        [group] = (await two.ask(asked, 8)).groups
+        [found] = group.topics[0].partitions
+        assert (group.topics[0].name, found.committed_offset, found.metadata) == ("t", 77, "what I remember")
+        [described] = (await two.ask(DescribeGroupsRequest(["the-group"]), 0)).groups
+        assert (described.group_id, described.protocol_type, described.protocol_data) == (
+            "the-group",
+            "consumer",
+            "range",
+        )
+        assert {m.client_id: bytes(m.member_metadata) for m in described.members} == {
+            "one": b"meta of one",
+            "two": b"meta of two",
+        }
+        [listed] = (await two.ask(ListGroupsRequest(), 0)).groups
+        assert listed.group_id == "the-group"
+
+
+async def test_M_topics_and_their_settings_outlive_their_frames() -> None:
+    async with async_cluster() as cluster, client_of(cluster) as client:
+        topic = CreatableTopic("made-here", 2, 1, configs=[CreatableTopicConfig("max.message.bytes", "12345")])
+        await client.ask(CreateTopicsRequest([topic]), 4)
+        await client.ask(metadata(["auto-made"]), 4)
+        await client.ask(metadata(["noise" * 40]), 4)
+        answer = await client.ask(metadata(None), 4)
+        assert {"made-here", "auto-made"} <= {t.name for t in answer.topics}
+        assert cluster.state.controller.image.topics["made-here"].configs == {"max.message.bytes": "12345"}
+        await client.ask(DeleteTopicsRequest(topic_names=["made-here"]), 1)
+        assert "made-here" not in cluster.state.controller.image.topics
+
+
+async def test_P16_what_is_known_of_a_producer_outlives_its_frames() -> None:
+    async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
+        given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
+        for sequence in range(3):
+            options = {"producer_id": given.producer_id, "producer_epoch": 0, "base_sequence": sequence}
+            answer = await client.ask(produce("t", batch(b"%d" % sequence, **options)), 9)
+            assert produced(answer).error_code == 0
+            again = await client.ask(produce("t", batch(b"%d" % sequence, **options)), 9)
+            assert (produced(again).error_code, produced(again).base_offset) == (0, sequence)
+        assert [r.value for r in cluster.records("t")] == [b"0", b"1", b"2"]
+
+
+async def test_Q4_the_quota_of_a_client_id_is_found_after_its_frame_is_gone() -> None:
+    async with (
+        async_cluster(topics={"t": 1}, clock="manual") as cluster,
+        client_of(cluster, client_id="limited") as client,
+    ):
+        cluster.set_quota(client_id="limited", producer_byte_rate=1000.0)
+        first = await client.ask(produce("t", batch(bytes(15_000))), 9)
+        assert first.throttle_time_ms > 0
+        await cluster.advance(first.throttle_time_ms)
+        second = await client.ask(produce("t", batch(bytes(15_000))), 9)
+        assert second.throttle_time_ms > first.throttle_time_ms
+        assert [seen.client_id for seen in cluster.journal.requests(client_id="limited")] == ["limited", "limited"]
+
+
+async def test_W9_what_waits_behind_a_dead_frame_is_alive() -> None:
+    """Pipelined frames lie next to each other in one buffer; large ones move into a buffer of their own."""
+    async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
+        values = [bytes([i]) * size for i, size in enumerate([10, 70_000, 600_000, 3, 900_000, 100] * 3)]
+        await client.send_bytes(b"".join(client.frame(produce("t", batch(value)), 9) for value in values))
+        for _ in values:
+            assert produced((await client.answer()).message).error_code == 0
+        assert [r.value for r in cluster.records("t")] == values
+        [(_, data)] = flat(await client.ask(fetch(("t", 0, 0), partition_max=1 << 30), 11))
+        assert all(value in bytes(data.records) for value in values)

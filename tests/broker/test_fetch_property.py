@@ -1,0 +1,121 @@
+"""A fetch over many partitions against F-6 to F-15 written down plainly: exactly these bytes, for any logs, limits and offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.testing.memory import VirtualCluster
+from tests.broker.scene import fill, hold, replica, topic_ids
+from tests.broker.wire import batch_of_bytes, fetch, flat
+
+SIZES = (80, 100, 333, 1200)
+BATCHES = {size: batch_of_bytes(size) for size in SIZES}
+SEGMENT_BYTES = 2000
+
+
+@dataclass
+class Log:
+    """One partition: the size of each batch of one record, and how many are committed."""
+
+    sizes: list[int]
+    committed: int
+
+    def readable(self, offset: int, bound: int) -> list[int]:
+        """The batches that one read can give: from the offset to the bound, but not beyond their segment (F-14)."""
+        segment_of, segment, used = [], 0, 0
+        for size in self.sizes:
+            if used and used + size > SEGMENT_BYTES:
+                segment, used = segment + 1, 0
+            used += size
+            segment_of.append(segment)
+        return [self.sizes[i] for i in range(offset, bound) if segment_of[i] == segment_of[offset]]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Log]:
+    made = []
+    for _ in range(draw(st.integers(1, 4))):
+        sizes = draw(st.lists(st.sampled_from(SIZES), max_size=8))
+        made.append(Log(sizes, draw(st.integers(0, len(sizes)))))
+    return made
+
+
+LIMITS = st.one_of(st.sampled_from([0, 1, 79, 80, 100, 180, 333]), st.integers(0, 5000))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[list[Log], list[tuple[int, int, int]], int, bool]:
+    """(logs, [(partition, offset, its limit)], limit of the request, from a follower)."""
+    made = draw(logs())
+    from_follower = draw(st.booleans())
+    asked = []
+    for index in draw(st.permutations(range(len(made)))):
+        bound = len(made[index].sizes) if from_follower else made[index].committed
+        asked.append((index, draw(st.integers(0, bound)), draw(LIMITS)))
+    return made, asked, draw(LIMITS), from_follower
+
+
+def expected(made: list[Log], asked: list[tuple[int, int, int]], max_bytes: int, from_follower: bool) -> list[int]:
+    remaining, privileged, told = max_bytes, True, []
+    for index, offset, partition_max in asked:
+        log = made[index]
+        batches = log.readable(offset, len(log.sizes) if from_follower else log.committed)
+        limit = min(partition_max, remaining)
+        if not batches:
+            size = 0
+        elif limit < batches[0]:
+            size = batches[0] if privileged else 0
+        else:
+            size = min(limit, sum(batches))
+        if size:
+            privileged, remaining = False, max(0, remaining - size)
+        told.append(size)
+    return told
+
+
+def filled(made: list[Log]) -> VirtualCluster:
+    """Broker 1 follows each partition up to what is committed, and has no more."""
+    cluster = VirtualCluster(2)
+    controller = cluster.state.controller
+    assignment = {index: (0, 1) for index in range(len(made))}
+    configs = {"segment.bytes": str(SEGMENT_BYTES)}
+    controller.create_topic(controller.plan_topic("t", assignment=assignment, configs=configs))
+    cluster.run()
+    for index, log in enumerate(made):
+        hold(cluster, 1, index=index, at=log.committed)
+        fill(cluster, "t", *(BATCHES[size] for size in log.sizes), partition=index)
+        assert replica(cluster, 0, index=index).log.high_watermark == log.committed
+    return cluster
+
+
+@given(cases(), st.sampled_from([4, 11, 17]))
+@settings(max_examples=120, deadline=None)
+def test_X3_X4_F6_F7_F8_F10_F15_a_fetch_returns_exactly_what_the_rules_say(case: Any, version: int) -> None:
+    made, asked, max_bytes, from_follower = case
+    cluster = filled(made)
+    stored = [replica(cluster, 0, index=index).log.read_all() for index in range(len(made))]
+    request = fetch(
+        *(("t", index, offset) for index, offset, _ in asked),
+        max_bytes=max_bytes,
+        replica_id=1 if from_follower else -1,
+        version=version,
+        topic_ids=topic_ids(cluster),
+    )
+    for topic, (_, _, partition_max) in zip(request.topics, asked, strict=True):
+        topic.partitions[0].partition_max_bytes = partition_max
+    answer = flat(cluster.connect().ask(request, version))
+
+    assert [(data.partition_index, data.error_code) for _, data in answer] == [(index, 0) for index, _, _ in asked]
+    told = [len(data.records) for _, data in answer]
+    assert told == expected(made, asked, max_bytes, from_follower)
+
+    first = next((size for size in told if size), 0)
+    assert sum(told) <= max(max_bytes, first)
+    for (index, offset, partition_max), (_, data) in zip(asked, answer, strict=True):
+        start = sum(made[index].sizes[:offset])
+        assert bytes(data.records) == stored[index][start : start + len(data.records)]
+        assert len(data.records) <= max(partition_max, first)

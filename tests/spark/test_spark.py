@@ -1,0 +1,162 @@
+"""What Spark users do: batch and streaming reads and writes, offsets by time, racks, lost data, quotas (clients-and-spark.md §3)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.testing import TestCluster
+from kafkaproto.records.batch import NewRecord
+from kafkaproto.records.compression import Compression
+from pipeline import windowed_counts
+
+# One worker has the session, and a failure of Spark shows as a failure, not as a hang.
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(180),
+    # py4j leaves its sockets to the collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+START_MS = 1_700_000_000_000
+
+
+def source(spark: Any, kafka: TestCluster, topic: str = "t", **options: str) -> Any:
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", kafka.bootstrap).option("subscribe", topic)
+    for name, value in options.items():
+        reader = reader.option(name.replace("_", "."), value)
+    return reader.load()
+
+
+def fill(
+    kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", compression: Compression = Compression.NONE
+) -> None:
+    made = [
+        NewRecord(b"value %d" % i, b"key %d" % i, START_MS + i * 1000, [("n", b"%d" % i), ("none", None)])
+        for i in range(count)
+    ]
+    kafka.produce(topic, made, partition, compression)
+
+
+@pytest.mark.parametrize("compression", list(Compression), ids=lambda kind: kind.name)
+def test_a_batch_read_has_every_record_whole(spark: Any, kafka: TestCluster, compression: Compression) -> None:
+    for partition in range(3):
+        fill(kafka, 40, partition, compression=compression)
+    rows = source(spark, kafka, includeHeaders="true").collect()
+    assert len(rows) == 120
+    seen = {(r.partition, r.offset): (bytes(r.key), bytes(r.value), int(r.timestamp.timestamp() * 1000)) for r in rows}
+    for stored in kafka.records("t"):
+        assert seen[(stored.partition, stored.offset)] == (stored.key, stored.value, stored.timestamp_ms)
+    [first] = [r for r in rows if (r.partition, r.offset) == (0, 7)]
+    assert [(h.key, None if h.value is None else bytes(h.value)) for h in first.headers] == [
+        ("n", b"7"),
+        ("none", None),
+    ]
+
+
+def test_a_read_starts_and_ends_where_it_is_told(spark: Any, kafka: TestCluster) -> None:
+    for partition in range(3):
+        fill(kafka, 30, partition)
+    starting = json.dumps({"t": {"0": 10, "1": -2, "2": 29}})
+    ending = json.dumps({"t": {"0": 20, "1": 5, "2": -1}})
+    rows = source(spark, kafka, startingOffsets=starting, endingOffsets=ending).groupBy("partition").count().collect()
+    assert {r.partition: r["count"] for r in rows} == {0: 10, 1: 5, 2: 1}
+
+
+def test_L6_starting_offsets_by_timestamp_find_the_first_record_at_or_after_it(spark: Any, kafka: TestCluster) -> None:
+    for partition in range(3):
+        fill(kafka, 30, partition)
+    times = {"0": START_MS + 10_000, "1": START_MS + 9_001, "2": START_MS}
+    rows = (
+        source(spark, kafka, startingOffsetsByTimestamp=json.dumps({"t": times})).groupBy("partition").count().collect()
+    )
+    assert {r.partition: r["count"] for r in rows} == {0: 20, 1: 20, 2: 30}
+
+
+def test_a_timestamp_that_nobody_reaches_is_latest_when_asked_so(spark: Any, kafka: TestCluster) -> None:
+    fill(kafka, 5)
+    times = json.dumps({"t": {str(p): START_MS * 2 for p in range(3)}})
+    frame = source(spark, kafka, startingOffsetsByTimestamp=times, startingOffsetsByTimestampStrategy="latest")
+    assert frame.count() == 0
+
+
+def test_N4_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
+    for partition in range(3):
+        fill(kafka, 500, partition)
+    assert source(spark, kafka, kafka_client_rack="b").count() == 1500
+    fetched = {b: sum(r.response_bytes for r in kafka.journal.requests(api="Fetch", broker=b)) for b in range(3)}
+    assert fetched[1] > 10 * (fetched[0] + fetched[2])
+
+
+def test_a_stream_takes_what_is_new_and_counts_it_in_windows(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+    kafka.create_topic("counts")
+    checkpoint = str(scratch / "checkpoint")
+    for run in (1, 2):
+        kafka.produce("t", [NewRecord(b"v", None, START_MS // 60_000 * 60_000 + i * 1000) for i in range(90)])
+        query = windowed_counts.start(spark, kafka.bootstrap, "t", "counts", checkpoint)
+        assert query.awaitTermination(120)
+        assert query.exception() is None
+        counts = {r.key: r.value for r in kafka.records("counts")}
+        assert sorted(int(value) for value in counts.values()) == [30 * run, 60 * run]
+
+
+def test_a_batch_write_keeps_keys_values_headers_and_partitions(spark: Any, kafka: TestCluster) -> None:
+    rows = [(f"k{i}".encode(), f"v{i}".encode(), i % 3, [("h", b"1")]) for i in range(200)]
+    schema = "key binary, value binary, partition int, headers array<struct<key string, value binary>>"
+    frame = spark.createDataFrame(rows, schema)
+    (
+        frame.write.format("kafka")
+        .option("kafka.bootstrap.servers", kafka.bootstrap)
+        .option("topic", "t")
+        .option("includeHeaders", "true")
+        .save()
+    )
+    stored = kafka.records("t")
+    assert sorted((r.key, r.value, r.partition) for r in stored) == sorted((k, v, p) for k, v, p, _ in rows)
+    assert all(r.headers == (("h", b"1"),) for r in stored)
+
+
+def test_P22_the_sink_is_idempotent_and_asks_for_acks_of_all(spark: Any, kafka: TestCluster) -> None:
+    spark.createDataFrame([(b"v",)], "value binary").write.format("kafka").option(
+        "kafka.bootstrap.servers", kafka.bootstrap
+    ).option("topic", "t").save()
+    assert kafka.journal.requests(api="InitProducerId")
+    assert kafka.journal.requests(api="Produce")
+    [state] = [s for p in range(3) if (s := kafka.partition("t", p)) and kafka.records("t", p)]
+    leader = kafka.state.nodes[state.leader].replicas.partitions[("t", state.index)]
+    assert leader.log.high_watermark == 1
+
+
+def test_lost_data_fails_the_query_unless_it_may_be_lost(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+    fill(kafka, 20)
+    leader = kafka.partition("t", 0).leader
+    kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions[("t", 0)].log.raise_log_start(10))
+    starting = json.dumps({"t": {"0": 5, "1": 0, "2": 0}})
+    with pytest.raises(Exception, match=r"(?i)offset"):
+        source(spark, kafka, startingOffsets=starting).collect()
+    tolerant = source(spark, kafka, startingOffsets=starting, failOnDataLoss="false")
+    assert tolerant.count() == 10
+
+
+def test_T4_Q13_a_query_under_a_quota_is_throttled_and_loses_nothing(spark: Any, kafka: TestCluster) -> None:
+    kafka.set_quota(client_id="etl", consumer_byte_rate=100_000)
+    for _ in range(12):
+        kafka.produce("t", [NewRecord(b"x" * 1000, None, START_MS)] * 100, 0)
+    frame = source(
+        spark, kafka, kafka_client_id="etl", kafka_fetch_max_bytes="400000", kafka_max_partition_fetch_bytes="400000"
+    )
+    assert frame.count() == 1200
+    throttles = kafka.journal.throttles("Fetch")
+    assert throttles
+    assert {t.reason.client_id for t in throttles} == {"etl"}
+
+
+def test_new_partitions_of_a_missing_topic_are_no_endless_loop(spark: Any, kafka: TestCluster) -> None:
+    """A topic that is not there fails at once: the driver asks without auto-creation (clients-and-spark.md §4)."""
+    with pytest.raises(Exception, match=r"(?i)unknown|does not|missing|exist|UnknownTopic"):
+        source(spark, kafka, "not-there").collect()
+    assert "not-there" not in kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics))
