@@ -295,6 +295,9 @@ class Cluster:
             self.start_broker(broker_id)
         for name in list(self.controller.image.topics):
             self.controller.delete_topic(name)
+        for node in self.nodes:
+            node.replicas.stop_following()  # a link that a test has cut is whole again
+        self.request_cost_ms.clear()
         self.groups.close(self.turn.now_ms)
         self.groups = self._new_groups()
         self.quota_store.clear()

@@ -7,12 +7,18 @@ this broker, given at start for all, default. A topic setting: the topic's own, 
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS, Setting
+
+
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}\Z")
+_BITS = {"short": 16, "int": 32, "long": 64}
 
 
 class ConfigError(ValueError):
@@ -46,13 +52,20 @@ def parse(setting: Setting, text: str) -> Any:
 
 def _convert(setting: Setting, text: str) -> Any:
     text = text.strip()
-    try:
-        if setting.kind in ("int", "long", "short"):
-            return int(text)
-        if setting.kind == "double":
-            return float(text)
-    except ValueError:
-        raise _bad(setting, text) from None
+    if setting.kind in _BITS:
+        # As Java reads numbers: int() would take 1_000 and other alphabets' digits too.
+        limit = 1 << (_BITS[setting.kind] - 1)
+        if _WHOLE_NUMBER.match(text) is None or not -limit <= int(text) < limit:
+            raise _bad(setting, text)
+        return int(text)
+    if setting.kind == "double":
+        try:
+            value = float(text)
+        except ValueError:
+            raise _bad(setting, text) from None
+        if not math.isfinite(value):
+            raise _bad(setting, text)
+        return value
     if setting.kind == "boolean":
         if text.lower() not in ("true", "false"):
             raise _bad(setting, text)
@@ -191,7 +204,7 @@ class BrokerConfig:
 def split_broker(key: str) -> tuple[int | None, str]:
     """`2.broker.rack` is (2, "broker.rack"); `broker.rack` is (None, "broker.rack")."""
     head, dot, rest = key.partition(".")
-    return (int(head), rest) if dot and head.isdigit() else (None, key)
+    return (int(head), rest) if dot and head.isdecimal() else (None, key)
 
 
 def check_topic_settings(overrides: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 LONGEST_MESSAGE = 1000
 """In characters. Messages quote what clients said, which may be as long as a string on the wire can be: with more around it, it is too long."""
 

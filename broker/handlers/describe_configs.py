@@ -90,10 +90,10 @@ def _broker(context: RequestContext, name: str) -> Iterable[Described]:
         return [
             d for d in (config.describe_broker(-1, key) for key in config.dynamic_all) if d.source != Source.DEFAULT
         ]
-    if not name.isdigit():
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != own_id:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {own_id}, but received {name}")
+    if name != str(own_id):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"A broker describes itself only: expected {own_id}, but received {name}"
+        )
     return [config.describe_broker(own_id, key) for key in BROKER_SETTINGS]
 
 

@@ -44,11 +44,18 @@ def incremental_alter_configs(context: RequestContext, request: IncrementalAlter
         try:
             if times[(resource.resource_type, resource.resource_name)] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            _alter(context, resource, request.validate_only)
+            _alter_or_refuse(context, resource, request.validate_only)
         except KafkaError as error:
             answer.error_code, answer.error_message = error.error_code, error.message
         responses.append(answer)
     return Response(IncrementalAlterConfigsResponse(responses=responses))
+
+
+def _alter_or_refuse(context: RequestContext, resource: AlterConfigsResource, validate_only: bool) -> None:
+    try:
+        _alter(context, resource, validate_only)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
 
 def _alter(context: RequestContext, resource: AlterConfigsResource, validate_only: bool) -> None:
@@ -80,7 +87,7 @@ def _alter_topic(context: RequestContext, resource: AlterConfigsResource, valida
 
 def _alter_broker(context: RequestContext, resource: AlterConfigsResource, validate_only: bool) -> None:
     cluster, name = context.node.cluster, resource.resource_name
-    if name and not (name.isdigit() and int(name) < len(cluster.nodes)):
+    if name and name not in map(str, range(len(cluster.nodes))):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no broker {name!r}.")
     config = cluster.config
     layer = config.dynamic_broker.setdefault(int(name), {}) if name else config.dynamic_all

@@ -32,9 +32,24 @@ def assign(
     result = []
     for number in range(first, first + partitions):
         start = number % count
-        shift = (number // count) % max(1, count - 1)
-        followers = (
-            [order[(start + 1 + (shift + i) % (count - 1)) % count] for i in range(count - 1)] if count > 1 else []
-        )
-        result.append((order[start], *followers[: replication_factor - 1]))
+        others = [order[(start + i) % count] for i in range(1, count)]
+        shift = (number // count) % max(1, len(others))
+        result.append(_spread([order[start], *others[shift:], *others[:shift]], replication_factor, racks))
     return result
+
+
+def _spread(candidates: list[int], wanted: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
+    """The first `wanted` of `candidates`, but none from a rack that has one already while there is another rack."""
+    chosen: list[int] = []
+    left = candidates
+    while left and len(chosen) < wanted:
+        used = {racks[broker_id] for broker_id in chosen}
+        if used >= {racks[broker_id] for broker_id in left}:
+            # A round over the racks is complete, or begins: each may give one more.
+            used = set()
+        for broker_id in left:
+            if racks[broker_id] not in used and len(chosen) < wanted:
+                used.add(racks[broker_id])
+                chosen.append(broker_id)
+        left = [broker_id for broker_id in left if broker_id not in chosen]
+    return tuple(chosen)

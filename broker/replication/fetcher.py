@@ -72,6 +72,13 @@ class ReplicaFetcher:
         if pull is not None and pull.leader.pullers.get(self.follower_id) is self:
             del pull.leader.pullers[self.follower_id]
 
+    def close(self) -> None:
+        """Follow nothing any more, and wait for nothing."""
+        for topic, index in self.partitions:
+            self.remove(topic, index)
+        if self._timer is not None:
+            self._timer.cancel()
+
     @property
     def partitions(self) -> list[tuple[str, int]]:
         """In the order in which the next fetch names them."""

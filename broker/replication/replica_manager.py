@@ -223,10 +223,11 @@ class ReplicaManager:
         )
 
     def stop_following(self) -> None:
-        """This broker stops: its fetches at the leaders are gone."""
+        """This broker stops: its fetches at the leaders are gone, and it waits for no follower."""
+        if self._shrink_timer is not None:
+            self._shrink_timer.cancel()
         for fetcher in self.fetchers.values():
-            for topic, index in fetcher.partitions:
-                fetcher.remove(topic, index)
+            fetcher.close()
         self.fetchers.clear()
 
     # ---- in-sync replicas ----------------------------------------------------------------------------------------------------

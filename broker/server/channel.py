@@ -127,15 +127,12 @@ class Channel(asyncio.BufferedProtocol):
                 if transport.get_write_buffer_size() > COPY_BYTES:
                     await self._drain()
             await self._drain()
-        except (OSError, RuntimeError) as error:
-            logger.info("connection %d ended while sending: %s", self._connection.connection_id, error)
+        except (OSError, RuntimeError, asyncio.CancelledError) as error:
+            logger.info("connection %d ended while sending: %r", self._connection.connection_id, error)
             # asyncio's future and this error hold each other, and the frames between them hold the file: let go of it now.
             error.__traceback__ = error.__cause__ = error.__context__ = None
             transport.abort()
             return
-        except BaseException:
-            transport.abort()
-            raise
         finally:
             self._sending = None
         if not self._closing:
@@ -189,14 +186,18 @@ class Channel(asyncio.BufferedProtocol):
     def close(self) -> None:
         self._closing = True
         if self._sending is not None:
-            # Aborted when the task has ended, and also when it is cancelled before it began.
-            self._sending.add_done_callback(lambda _: self._transport.abort())
+            self._sending.add_done_callback(self._abort)
             self._sending.cancel()
         elif self._transport.get_write_buffer_size():
             # Only an idle close or a stop finds an answer half out: its reader has stalled, and would hold the socket for ever.
             self._transport.abort()
         else:
             self._transport.close()
+
+    def _abort(self, _: asyncio.Task[None]) -> None:
+        """The task has ended, or was cancelled before it began."""
+        self._sending = None
+        self._transport.abort()
 
     def call_soon(self) -> None:
         asyncio.get_running_loop().call_soon(self._proceed)

@@ -9,6 +9,13 @@ import pytest
 
 from broker.testing.memory import VirtualCluster
 from kafkaproto.api import APIS, codec
+from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kafkaproto.messages.produce import ProduceRequest
 from tests.broker.scene import fill
 from tests.broker.wire import batch, metadata
@@ -45,3 +52,40 @@ def test_X1_W7_a_request_with_any_content_is_answered_and_breaks_nothing(
         assert (client.closed_ms is None) or is_unanswered(request), request
         assert cluster.connect().ask(metadata(), 1).brokers
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+LONG = "9" * 32_767
+TOPIC, BROKER = 2, 4
+
+
+def alter(resource_type: int, resource: str, name: str, value: str) -> IncrementalAlterConfigsRequest:
+    config = AlterableConfig(name, 0, value)
+    return IncrementalAlterConfigsRequest([AlterConfigsResource(resource_type, resource, [config])])
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (CreateTopicsRequest([CreatableTopic(LONG, 1, 1)]), 17),
+        (CreateTopicsRequest([CreatableTopic("new", 1, 1, configs=[CreatableTopicConfig("segment.bytes", LONG)])]), 40),
+        (DescribeConfigsRequest([DescribeConfigsResource(BROKER, LONG, None)]), 42),
+        (DescribeConfigsRequest([DescribeConfigsResource(BROKER, "\N{SUPERSCRIPT TWO}", None)]), 42),
+        (DescribeConfigsRequest([DescribeConfigsResource(TOPIC, LONG, None)]), 17),
+        (alter(TOPIC, LONG, "segment.bytes", "1"), 3),
+        (alter(TOPIC, "t", "segment.bytes", LONG), 40),
+        (alter(TOPIC, "t", LONG, "1"), 40),
+        (alter(BROKER, LONG, "message.max.bytes", "1"), 42),
+        (alter(BROKER, "\N{SUPERSCRIPT TWO}", "message.max.bytes", "1"), 42),
+        (alter(BROKER, "0", "message.max.bytes", LONG), 40),
+    ],
+)
+def test_W7_an_error_message_quotes_a_long_text_in_short(
+    asked: Any, error: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    answer = cluster.connect().ask(asked, 1)
+    [result] = getattr(answer, "topics", None) or getattr(answer, "results", None) or answer.responses
+    assert result.error_code == error
+    assert len(result.error_message) <= 1000
+    assert caplog.records == []

@@ -81,7 +81,7 @@ def filled(made: list[Log]) -> VirtualCluster:
     """Broker 1 follows each partition up to what is committed, and has no more."""
     cluster = VirtualCluster(2)
     controller = cluster.state.controller
-    assignment = {index: (0, 1) for index in range(len(made))}
+    assignment = dict.fromkeys(range(len(made)), (0, 1))
     configs = {"segment.bytes": str(SEGMENT_BYTES)}
     controller.create_topic(controller.plan_topic("t", assignment=assignment, configs=configs))
     cluster.run()
@@ -93,7 +93,7 @@ def filled(made: list[Log]) -> VirtualCluster:
 
 
 @given(cases(), st.sampled_from([4, 11, 17]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_X3_X4_F6_F7_F8_F10_F15_a_fetch_returns_exactly_what_the_rules_say(case: Any, version: int) -> None:
     made, asked, max_bytes, from_follower = case
     cluster = filled(made)

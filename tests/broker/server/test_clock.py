@@ -171,9 +171,9 @@ def test_time_moves_while_clients_never_pause() -> None:
             try:
                 c.wait_for(lambda journal: len(journal.requests()) > 500)
                 before = c.clock.now_ms()
-                for _ in range(20):
-                    c.clock.advance(1000)
-                assert 20_000 <= c.clock.now_ms() - before < 40_000
+                for _ in range(5):
+                    c.clock.advance(10_000)
+                assert 50_000 <= c.clock.now_ms() - before < 70_000
             finally:
                 stop.set()
             for one in work:
@@ -214,7 +214,7 @@ def test_T8_X5_a_throttle_lasts_in_real_time(clock: str) -> None:
         assert 80 <= throttle_ms <= 200
         client.ask(metadata(), 1)
         passed_ms = (time.monotonic() - begun) * 1000
-        assert throttle_ms - 3 <= passed_ms < throttle_ms + 100
+        assert throttle_ms - 3 <= passed_ms < throttle_ms + 1000
 
 
 async def test_advance_inside_the_loop() -> None:
@@ -294,7 +294,7 @@ def remains(c: TestCluster) -> dict[str, Any]:
             "watchers": [sum(len(p.watchers) for p in node.replicas.partitions.values()) for node in state.nodes],
             "fetchers": [sorted(node.replicas.fetchers) for node in state.nodes],
             "topics": sorted(state.controller.image.topics),
-            "groups": len(state.groups.list_groups()) if hasattr(state.groups, "list_groups") else 0,
+            "groups": len(state.groups._groups),
             "journal": len(state.journal.requests()) + len(state.journal.throttles()),
             "journal watchers": len(state.journal.watchers),
             "offset": state.clock.now_ms() - int(time.time() * 1000) > 1000,

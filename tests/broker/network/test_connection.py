@@ -1,0 +1,346 @@
+"""A connection without a socket: what it reads, when it writes, what each mute state lets through (T-6, T-7, W-9 to W-11)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from broker import apis
+from broker.clock import ManualClock
+from broker.cluster import Cluster
+from broker.network.connection import FRAMES_PER_TURN, TURN_MS, Connection
+from broker.network.frames import BufferPool
+from broker.network.mute import MuteState
+from broker.registry import DelayedOperation, RequestContext
+
+IDLE_MS = 60_000
+WAITING_STATES = [state for state in MuteState if state not in (MuteState.NOT_MUTED, MuteState.MUTED)]
+
+
+class Skin:
+    """What the connection does to its socket. `full`: the kernel takes nothing, so that a write is not out at once."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.full = False
+        self.reading = True
+        self.closed = 0
+        self.later = 0
+
+    def write(self, buffers: Sequence[Any]) -> bool:
+        self.written.append(b"".join(bytes(b) for b in buffers))
+        return not self.full
+
+    def pause_reading(self) -> None:
+        assert self.reading, "paused twice"
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading, "resumed twice"
+        self.reading = True
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def call_soon(self) -> None:
+        self.later += 1
+
+
+class Bench:
+    """One connection whose requests are handled by the test: each frame is noted, and answered when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, idle_ms: int = IDLE_MS) -> None:
+        self.clock = ManualClock()
+        self.cluster = Cluster(config={"connections.max.idle.ms": str(idle_ms)}, clock=self.clock)
+        self.skin = Skin()
+        self.connection = Connection(
+            self.cluster.nodes[0], "PLAINTEXT", "127.0.0.1", self.skin, BufferPool(), self.now_ms
+        )
+        self.frames: list[bytes] = []
+        self.at_once: int | None = None
+        monkeypatch.setattr(apis, "begin", self._begin)
+
+    @property
+    def now_ms(self) -> int:
+        return self.clock.now_ms()
+
+    @property
+    def state(self) -> MuteState:
+        return self.connection.state
+
+    def _begin(self, node: Any, asker: Connection, frame: memoryview, now_ms: int) -> None:
+        self.frames.append(bytes(frame))
+        if self.at_once is not None:
+            asker.answer((bytes(frame),), self.at_once, False, now_ms)
+
+    def give(self, *payloads: bytes) -> None:
+        self.give_bytes(b"".join(len(p).to_bytes(4, "big") + p for p in payloads))
+
+    def give_bytes(self, data: bytes) -> None:
+        """What comes while the connection does not read stays in the kernel: a test does not give it."""
+        assert self.skin.reading
+        buffer = self.connection.get_buffer()
+        buffer[: len(data)] = data
+        self.connection.received(len(data), self.now_ms)
+
+    def answer(self, throttle_ms: int = 0, *, close: bool = False, data: bytes | None = b"answer") -> None:
+        self.connection.answer(None if data is None else (data,), throttle_ms, close, self.now_ms)
+
+    def out(self) -> None:
+        """The kernel has taken what was written."""
+        self.connection.written(self.now_ms)
+
+    def advance(self, delta_ms: int) -> None:
+        self.clock.advance(delta_ms)
+        self.cluster.run_due(self.now_ms)
+
+    def timers(self) -> int:
+        return len(self.cluster.timers)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(monkeypatch)
+
+
+# ---- one request at a time -------------------------------------------------------------------------------------------------------------
+
+
+def test_W9_the_next_frame_waits_until_the_answer_is_written(bench: Bench) -> None:
+    bench.skin.full = True
+    bench.give(b"one", b"two")
+    assert bench.frames == [b"one"]
+    bench.answer()
+    assert (bench.frames, bench.state) == ([b"one"], MuteState.MUTED_AND_RESPONSE_PENDING)
+    bench.out()
+    assert bench.frames == [b"one", b"two"]
+
+
+def test_W9_reading_goes_on_behind_a_request_until_one_whole_frame_waits(bench: Bench) -> None:
+    bench.give(b"one")
+    assert bench.skin.reading
+    bench.give_bytes(b"\x00\x00\x00\x03tw")
+    assert bench.skin.reading
+    bench.give_bytes(b"o")
+    assert not bench.skin.reading
+    bench.answer()
+    assert bench.frames == [b"one", b"two"]
+    assert bench.skin.reading
+
+
+def test_P14_a_request_without_an_answer_lets_the_next_one_through(bench: Bench) -> None:
+    bench.give(b"one", b"two")
+    bench.answer(data=None)
+    assert bench.frames == [b"one", b"two"]
+    assert bench.skin.written == []
+
+
+def test_T12_an_answer_that_closes_does_so_when_it_is_out(bench: Bench) -> None:
+    bench.skin.full = True
+    bench.give(b"one", b"two")
+    bench.answer(close=True)
+    assert bench.skin.closed == 0
+    bench.out()
+    assert (bench.skin.closed, bench.frames) == (1, [b"one"])
+
+
+def test_W8_64_frames_are_one_turn(bench: Bench) -> None:
+    bench.at_once = 0
+    bench.give(*[b"%d" % i for i in range(2 * FRAMES_PER_TURN + 1)])
+    assert len(bench.frames) == FRAMES_PER_TURN
+    assert (bench.skin.later, bench.skin.reading) == (1, False)
+    bench.connection.proceed(bench.now_ms)
+    assert len(bench.frames) == 2 * FRAMES_PER_TURN
+    bench.connection.proceed(bench.now_ms)
+    assert bench.frames == [b"%d" % i for i in range(2 * FRAMES_PER_TURN + 1)]
+    assert (bench.skin.later, bench.skin.reading) == (2, True)
+
+
+def test_W8_a_turn_that_lasts_too_long_ends_before_64_frames(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter(range(1000))
+    monkeypatch.setattr(bench.clock, "precise_ms", lambda: next(ticks) * (TURN_MS / 2))
+    bench.at_once = 0
+    bench.give(*[b"%d" % i for i in range(10)])
+    assert len(bench.frames) == 3
+    assert bench.skin.later == 1
+
+
+def test_W8_bytes_that_come_before_the_next_turn_change_nothing_of_the_order(bench: Bench) -> None:
+    bench.at_once = 0
+    bench.give(*[b"%d" % i for i in range(FRAMES_PER_TURN + 2)])
+    bench.connection.proceed(bench.now_ms)
+    bench.connection.proceed(bench.now_ms)
+    bench.give(b"last")
+    assert bench.frames[-3:] == [b"64", b"65", b"last"]
+
+
+# ---- mute ------------------------------------------------------------------------------------------------------------------------------
+
+
+def enter(bench: Bench, state: MuteState) -> None:
+    """One request, brought into `state`; its throttle, if any, lasts 1000 ms."""
+    bench.skin.full = True
+    bench.give(b"one")
+    if state is not MuteState.MUTED_AND_RESPONSE_PENDING:
+        bench.answer(1000)
+    if state is MuteState.MUTED_AND_THROTTLED:
+        bench.out()
+    assert bench.state is state
+
+
+@pytest.mark.parametrize("state", WAITING_STATES)
+def test_T7_a_throttled_connection_is_not_read_and_a_parked_one_is(bench: Bench, state: MuteState) -> None:
+    enter(bench, state)
+    assert bench.skin.reading == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
+
+
+def test_T6_T8_response_first_then_the_end_of_the_throttle(bench: Bench) -> None:
+    enter(bench, MuteState.MUTED_AND_THROTTLED)
+    bench.advance(999)
+    assert bench.state is MuteState.MUTED_AND_THROTTLED
+    bench.advance(1)
+    assert bench.state is MuteState.NOT_MUTED
+    assert bench.skin.reading
+
+
+def test_T6_the_end_of_the_throttle_first_then_the_response(bench: Bench) -> None:
+    enter(bench, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
+    bench.advance(1000)
+    assert bench.state is MuteState.MUTED_AND_RESPONSE_PENDING
+    assert bench.frames == [b"one"]
+    bench.out()
+    assert bench.state is MuteState.NOT_MUTED
+
+
+def test_T7_what_came_before_the_mute_is_handled_after_it_in_order_each_with_its_own(bench: Bench) -> None:
+    bench.at_once = 100
+    bench.give(b"one", b"two", b"three")
+    for count in (1, 2, 3):
+        assert len(bench.frames) == count
+        assert bench.state is MuteState.MUTED_AND_THROTTLED
+        bench.advance(100)
+    assert bench.state is MuteState.NOT_MUTED
+    assert bench.skin.reading
+
+
+def test_T3_a_throttle_without_an_answer_mutes(bench: Bench) -> None:
+    bench.give(b"one")
+    bench.answer(500, data=None)
+    assert bench.state is MuteState.MUTED_AND_THROTTLED
+    bench.advance(500)
+    assert bench.state is MuteState.NOT_MUTED
+
+
+# ---- ends --------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", [MuteState.NOT_MUTED, *WAITING_STATES])
+@pytest.mark.parametrize("way", ["close", "lost", "refuse", "idle"])
+def test_T10_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: MuteState, way: str) -> None:
+    abandoned = []
+    if state is not MuteState.NOT_MUTED:
+        enter(bench, state)
+        if state is MuteState.MUTED_AND_RESPONSE_PENDING:
+            operation = DelayedOperation(lambda: abandoned.append(True))
+            context = RequestContext(bench.connection.node, bench.connection, 3, 1, 1, "c", 10, bench.now_ms)
+            bench.connection.parked = apis.Parked(context, None, bench.connection, operation)  # type: ignore[arg-type]
+    if way == "close":
+        bench.connection.close()
+    elif way == "lost":
+        bench.connection.lost()
+    elif way == "refuse":
+        bench.connection.refuse("because")
+    elif state in (MuteState.NOT_MUTED, MuteState.MUTED_AND_RESPONSE_PENDING):
+        bench.advance(IDLE_MS)
+    else:
+        bench.advance(1000)
+        bench.advance(IDLE_MS - 1000)
+    assert bench.connection.closed
+    assert bench.skin.closed == (0 if way == "lost" else 1)
+    assert bench.timers() == 0
+    assert bench.connection.node.connections == {}
+    assert len(abandoned) == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
+    bench.connection.close()
+    bench.connection.lost()
+    bench.connection.written(bench.now_ms)
+    bench.answer(10)
+    bench.connection.proceed(bench.now_ms)
+    assert bench.skin.closed == (0 if way == "lost" else 1)
+    assert bench.timers() == 0
+
+
+def test_W10_the_end_of_the_peer_waits_for_what_it_sent_whole(bench: Bench) -> None:
+    bench.give_bytes(b"\x00\x00\x00\x03one\x00\x00\x00\x03two\x00\x00\x00\x09inc")
+    bench.connection.ended(bench.now_ms)
+    assert bench.skin.closed == 0
+    bench.answer()
+    assert (bench.frames, bench.skin.closed) == ([b"one", b"two"], 0)
+    bench.answer(100)
+    assert bench.skin.closed == 0
+    bench.advance(100)
+    assert bench.skin.closed == 1
+
+
+def test_W10_the_end_of_a_peer_that_sent_nothing(bench: Bench) -> None:
+    bench.connection.ended(bench.now_ms)
+    assert bench.skin.closed == 1
+
+
+def test_W10_the_end_of_the_peer_and_more_frames_than_a_turn(bench: Bench) -> None:
+    bench.at_once = 0
+    bench.give(*[b"x"] * (FRAMES_PER_TURN + 1))
+    bench.connection.ended(bench.now_ms)
+    assert (len(bench.frames), bench.skin.closed) == (FRAMES_PER_TURN + 1, 1)
+    bench.connection.proceed(bench.now_ms)
+    assert bench.skin.closed == 1
+
+
+def test_W11_any_byte_counts_as_life_and_so_does_an_answer(bench: Bench) -> None:
+    bench.give_bytes(b"\x00")
+    bench.advance(IDLE_MS - 1)
+    bench.give_bytes(b"\x00\x00\x01x")
+    bench.advance(IDLE_MS - 1)
+    bench.answer()
+    bench.advance(IDLE_MS - 1)
+    assert bench.skin.closed == 0
+    bench.advance(1)
+    assert bench.skin.closed == 1
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_W11_no_limit_is_no_timer(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    bench = Bench(monkeypatch, limit)
+    assert bench.timers() == 0
+    bench.advance(10**9)
+    assert bench.skin.closed == 0
+
+
+def test_W8_a_request_that_raises_closes_and_is_told_in_the_log(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(apis, "begin", failing)
+    bench.give(b"one", b"two")
+    assert (bench.connection.closed, bench.skin.closed) == (True, 1)
+    [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert record.exc_info is not None and "a bug" in str(record.exc_info[1])
+
+
+def test_W1_frames_before_a_bad_length_are_answered(bench: Bench) -> None:
+    bench.at_once = 0
+    bench.give_bytes(b"\x00\x00\x00\x03one\xff\xff\xff\xff")
+    assert bench.skin.written == [b"one"]
+    assert bench.skin.closed == 1
+
+
+def test_W1_a_bad_length_behind_a_parked_request_stops_reading_and_closes_when_its_turn_comes(bench: Bench) -> None:
+    bench.give_bytes(b"\x00\x00\x00\x03one\x7f\xff\xff\xff")
+    assert (bench.skin.reading, bench.skin.closed) == (False, 0)
+    bench.answer()
+    assert bench.skin.written == [b"answer"]
+    assert bench.skin.closed == 1

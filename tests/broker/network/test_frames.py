@@ -1,0 +1,227 @@
+"""Cutting frames out of a stream: the same frames however it is split, and memory that grows with what has come (W-1)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.network.frames import (
+    FIRST_BUFFER_BYTES,
+    KEPT_BUFFER_BYTES,
+    LENGTH_BYTES,
+    SPARE_BYTES,
+    SURPLUS_BYTES,
+    BufferPool,
+    FrameError,
+    FrameReader,
+)
+
+MAX_FRAME_BYTES = 100 << 20
+
+
+def framed(*payloads: bytes) -> bytes:
+    return b"".join(len(payload).to_bytes(LENGTH_BYTES, "big") + payload for payload in payloads)
+
+
+def length(value: int) -> bytes:
+    return value.to_bytes(LENGTH_BYTES, "big", signed=True)
+
+
+class Reader(FrameReader):
+    """A reader that a test feeds; it poisons what a frame lay in as soon as the frame is taken."""
+
+    def give(self, data: bytes) -> list[bytes]:
+        frames: list[bytes] = []
+        rest = memoryview(data)
+        while rest:
+            buffer = self.get_buffer()
+            assert len(buffer) > 0
+            count = min(len(buffer), len(rest))
+            buffer[:count] = rest[:count]
+            rest = rest[count:]
+            self.received(count)
+            while (frame := self.next_frame()) is not None:
+                frames.append(bytes(frame))
+                frame[:] = b"\xa5" * len(frame)
+            self.keep_rest()
+            self._pool.shared[:] = b"\x5a" * len(self._pool.shared)
+        return frames
+
+
+def reader(pool: BufferPool | None = None, limit: int = MAX_FRAME_BYTES) -> Reader:
+    return Reader(pool or BufferPool(4096), limit)
+
+
+def bound(arrived_bytes: int) -> int:
+    """What a connection may own that has sent so much of a frame."""
+    return 2 * arrived_bytes + FIRST_BUFFER_BYTES + SURPLUS_BYTES + 64
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    payloads=st.lists(st.binary(max_size=3000) | st.integers(0, 40_000).map(bytes), max_size=12),
+    cuts=st.lists(st.integers(1, 20_000), min_size=1, max_size=30),
+)
+def test_W1_any_split_of_a_stream_gives_the_same_frames(payloads: list[bytes], cuts: list[int]) -> None:
+    stream = framed(*payloads)
+    made = reader()
+    frames: list[bytes] = []
+    position = turn = 0
+    while position < len(stream):
+        step = cuts[turn % len(cuts)]
+        turn += 1
+        frames += made.give(stream[position : position + step])
+        position += step
+        assert made.owned_bytes <= max(bound(made.waiting_bytes), KEPT_BUFFER_BYTES + SURPLUS_BYTES)
+    assert frames == payloads
+    assert made.waiting_bytes == made.owned_bytes == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    streams=st.lists(st.lists(st.binary(max_size=200), min_size=1, max_size=6), min_size=2, max_size=5),
+    order=st.lists(st.integers(0, 4), min_size=10, max_size=60),
+    step=st.integers(1, 90),
+)
+def test_W8_readers_that_share_a_pool_do_not_mix_their_bytes(
+    streams: list[list[bytes]], order: list[int], step: int
+) -> None:
+    pool = BufferPool(64)
+    readers = [reader(pool) for _ in streams]
+    left = [framed(*payloads) for payloads in streams]
+    got: list[list[bytes]] = [[] for _ in streams]
+    turns = [*order, *(i for i in range(len(streams)) for _ in range(2000 // step))]
+    for wanted in turns:
+        i = wanted % len(streams)
+        got[i] += readers[i].give(left[i][:step])
+        left[i] = left[i][step:]
+    assert got == streams
+
+
+def test_a_frame_of_no_bytes_is_a_frame() -> None:
+    assert reader().give(framed(b"", b"x", b"")) == [b"", b"x", b""]
+
+
+@pytest.mark.parametrize("announced", [-1, -(2**31), 1001, 2**31 - 1])
+def test_W1_a_length_that_is_not_allowed_raises_as_soon_as_it_is_there(announced: int) -> None:
+    made = reader(limit=1000)
+    assert made.give(length(announced)[:3]) == []
+    assert not made.has_frame()
+    with pytest.raises(FrameError, match=f"a frame of {announced} bytes was announced; 0 to 1000 are allowed"):
+        made.give(length(announced)[3:])
+
+
+def test_W1_the_limit_itself_is_allowed() -> None:
+    assert reader(limit=1000).give(framed(bytes(1000))) == [bytes(1000)]
+
+
+def test_W9_a_whole_frame_that_waits_is_seen_without_being_taken() -> None:
+    made = reader()
+    data = framed(b"first", b"second")
+    buffer = made.get_buffer()
+    buffer[: len(data)] = data
+    made.received(len(data) - 1)
+    first = made.next_frame()
+    assert first is not None and bytes(first) == b"first"
+    assert not made.has_frame()
+    made.keep_rest()
+    made.get_buffer()[:1] = data[-1:]
+    made.received(1)
+    assert made.has_frame()
+    second = made.next_frame()
+    assert second is not None and bytes(second) == b"second"
+
+
+def test_W1_a_length_that_is_too_large_counts_as_waiting_so_that_reading_stops() -> None:
+    made = reader(limit=10)
+    buffer = made.get_buffer()
+    buffer[:4] = length(11)
+    made.received(4)
+    assert made.has_frame()
+    with pytest.raises(FrameError):
+        made.next_frame()
+
+
+@pytest.mark.parametrize("announced", [1 << 30, 100 << 20, 5_000_000])
+def test_W1_memory_grows_with_what_has_come_and_never_to_what_was_announced(announced: int) -> None:
+    made = reader(BufferPool(), limit=1 << 30)
+    made.give(length(announced))
+    came = LENGTH_BYTES
+    while came < min(announced, 4_000_000):
+        assert made.owned_bytes <= bound(came)
+        made.give(bytes(100_000))
+        came += 100_000
+    assert made.waiting_bytes == came
+    made.release()
+    assert made.owned_bytes == 0
+
+
+def test_W1_a_frame_whose_end_is_near_gets_what_it_needs_and_no_more() -> None:
+    made = reader(BufferPool(1024))
+    made.give(framed(bytes(3000))[:1500])
+    assert 3004 <= made.owned_bytes <= 3004 + 64
+
+
+def test_a_large_buffer_is_given_up_when_only_a_little_waits_in_it() -> None:
+    """A frame of 8 MB and the first byte of the next: 8 MB are not kept for that byte."""
+    made = reader(BufferPool())
+    data = framed(bytes(8_000_000)) + b"\x00"
+    assert len(made.give(data)) == 1
+    assert made.waiting_bytes == 1
+    assert made.owned_bytes <= bound(1)
+    assert made.give(framed(b"next")[1:]) == [b"next"]
+
+
+def test_a_stream_of_frames_keeps_one_buffer() -> None:
+    """The beginning of the next frame waits in the buffer of the last: no growth from nothing for each."""
+    made = reader(BufferPool())
+    stream = framed(*[bytes(500_000)] * 5)
+    sizes = set()
+    frames = 0
+    for position in range(0, len(stream), 70_001):
+        frames += len(made.give(stream[position : position + 70_001]))
+        sizes.add(made.owned_bytes)
+    assert frames == 5
+    assert max(sizes) <= 2 * 500_000 + FIRST_BUFFER_BYTES + SURPLUS_BYTES
+
+
+def test_release_in_the_middle_forgets_what_waits() -> None:
+    made = reader()
+    made.give(framed(b"abc", b"def")[:-1])
+    made.release()
+    assert (made.waiting_bytes, made.owned_bytes, made.has_frame()) == (0, 0, False)
+    assert made.give(framed(b"anew")) == [b"anew"]
+
+
+# ---- the pool -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_spare_buffer_is_used_again_when_it_fits() -> None:
+    pool = BufferPool()
+    buffer = pool.take(100_000)
+    assert len(buffer) == 100_000
+    pool.give_back(buffer)
+    assert pool.spare_bytes == 100_000
+    assert pool.take(90_000) is buffer
+    assert pool.spare_bytes == 0
+
+
+def test_a_spare_buffer_much_larger_than_asked_for_stays_where_it_is() -> None:
+    pool = BufferPool()
+    buffer = pool.take(1 << 20)
+    pool.give_back(buffer)
+    assert len(pool.take(64)) == 64
+    assert len(pool.take((1 << 20) - SURPLUS_BYTES - 1)) == (1 << 20) - SURPLUS_BYTES - 1
+    assert pool.take((1 << 20) - SURPLUS_BYTES) is buffer
+
+
+def test_what_the_pool_keeps_is_bounded_and_the_oldest_goes_first() -> None:
+    pool = BufferPool()
+    buffers = [bytearray(KEPT_BUFFER_BYTES - i) for i in range(4)]
+    for buffer in buffers:
+        pool.give_back(buffer)
+        assert pool.spare_bytes <= SPARE_BYTES
+    assert pool.take(KEPT_BUFFER_BYTES - 3) is buffers[2]
+    pool.give_back(bytearray(KEPT_BUFFER_BYTES + 1))
+    assert pool.spare_bytes == len(buffers[3])

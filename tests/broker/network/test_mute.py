@@ -1,0 +1,61 @@
+"""The mute states of a connection: which event leads where, and which cannot happen (T-6)."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from broker.network.mute import TRANSITIONS, MuteEvent, MuteState, after
+
+S, E = MuteState, MuteEvent
+
+
+def walk(*events: MuteEvent) -> MuteState:
+    state = S.NOT_MUTED
+    for event in events:
+        state = after(state, event)
+    return state
+
+
+def test_T6_a_request_without_a_throttle() -> None:
+    assert walk(E.REQUEST_RECEIVED) is S.MUTED_AND_RESPONSE_PENDING
+    assert walk(E.REQUEST_RECEIVED, E.RESPONSE_SENT) is S.NOT_MUTED
+
+
+def test_T6_a_throttle_that_outlives_its_response() -> None:
+    started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
+    assert walk(*started) is S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
+    assert walk(*started, E.RESPONSE_SENT) is S.MUTED_AND_THROTTLED
+    assert walk(*started, E.RESPONSE_SENT, E.THROTTLE_ENDED) is S.NOT_MUTED
+
+
+def test_T6_a_throttle_that_ends_before_its_response_is_written() -> None:
+    started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
+    assert walk(*started, E.THROTTLE_ENDED) is S.MUTED_AND_RESPONSE_PENDING
+    assert walk(*started, E.THROTTLE_ENDED, E.RESPONSE_SENT) is S.NOT_MUTED
+
+
+@pytest.mark.parametrize(("state", "event"), [pair for pair in product(S, E) if pair not in TRANSITIONS])
+def test_T6_what_cannot_happen_raises(state: MuteState, event: MuteEvent) -> None:
+    with pytest.raises(ValueError, match=f"{event.name} cannot happen while {state.name}"):
+        after(state, event)
+
+
+def test_T6_every_state_is_reached_and_every_way_ends_unmuted() -> None:
+    reached = {S.NOT_MUTED}
+    ends = set()
+    while True:
+        found = {after(s, e) for s, e in TRANSITIONS if s in reached} | reached
+        if found == reached:
+            break
+        reached = found
+    for state in reached - {S.NOT_MUTED}:
+        for order in ((E.RESPONSE_SENT, E.THROTTLE_ENDED), (E.THROTTLE_ENDED, E.RESPONSE_SENT)):
+            now = state
+            for event in order:
+                if (now, event) in TRANSITIONS:
+                    now = after(now, event)
+            ends.add(now)
+    assert reached == set(S) - {S.MUTED}  # MUTED gives way at once
+    assert ends == {S.NOT_MUTED}

@@ -1,0 +1,302 @@
+"""kafka-python 3: the client that a Python user meets first."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
+
+from broker.testing import TestCluster
+from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.clients.conftest import CODECS, START_MS, Running, batch_headers, codecs, eventually, fetched_bytes
+
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS, "ignore:unclosed <socket:ResourceWarning"),
+]
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def make(kafka: TestCluster) -> Iterator[Make]:
+    """`make(KafkaConsumer, …)`: a client of the cluster, closed at the end."""
+    made: list[Any] = []
+
+    def new(kind: Any, *arguments: Any, **settings: Any) -> Any:
+        made.append(kind(*arguments, bootstrap_servers=kafka.bootstrap_servers, **settings))
+        return made[-1]
+
+    yield new
+    for client in made:
+        client.close()
+    made.clear()
+    gc.collect()  # what kafka-python has not closed (a connect that failed) goes here and not in somebody else's test
+
+
+def read(consumer: Any, count: int) -> list[Any]:
+    """Poll until `count` records are there; no more may come."""
+    found: list[Any] = []
+    while len(found) < count:
+        polled = consumer.poll(10_000)
+        assert polled, f"{len(found)} of {count} records came, then none for ten seconds"
+        found += [record for batch in polled.values() for record in batch]
+    assert len(found) == count
+    return found
+
+
+def all_of(topic: str, partitions: int = 3) -> list[TopicPartition]:
+    return [TopicPartition(topic, i) for i in range(partitions)]
+
+
+@pytest.mark.parametrize("kind", CODECS)
+def test_records_come_back_whole_in_every_compression(kafka: TestCluster, make: Make, kind: str) -> None:
+    producer = make(KafkaProducer, compression_type=None if kind == "none" else kind, linger_ms=50)
+    wanted = [
+        (b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("empty", b"")], START_MS + i)
+        for i in range(100)
+    ]
+    for key, value, headers, timestamp_ms in wanted:
+        producer.send("t", key=key, value=value, headers=headers, timestamp_ms=timestamp_ms)
+    producer.send("t", key=b"gone", value=None)
+    producer.flush()
+    assert codecs(kafka) == {CODECS[kind]}
+    consumer = make(KafkaConsumer)
+    consumer.assign(all_of("t"))
+    consumer.seek_to_beginning()
+    seen = read(consumer, 101)
+    assert [r.value for r in seen if r.key == b"gone"] == [None]
+    found = sorted((r.timestamp, r.key, r.value, list(r.headers)) for r in seen if r.key != b"gone")
+    assert found == [(timestamp_ms, key, value, headers) for key, value, headers, timestamp_ms in wanted]
+
+
+def test_the_producer_is_idempotent(kafka: TestCluster, make: Make) -> None:
+    producer = make(KafkaProducer)
+    for i in range(5):
+        producer.send("t", value=b"%d" % i, partition=0).get(10)
+    assert kafka.journal.requests(api="InitProducerId")
+    headers = batch_headers(kafka)
+    assert {header.producer_id >= 0 for header in headers} == {True}
+    assert [header.base_sequence for header in headers] == list(range(len(headers)))
+
+
+def test_L6_offsets_for_times_beginning_and_end(kafka: TestCluster, make: Make) -> None:
+    producer = make(KafkaProducer)
+    for i in range(10):
+        producer.send("t", value=b"v", partition=0, timestamp_ms=START_MS + i * 100).get(10)
+    consumer = make(KafkaConsumer)
+    first = TopicPartition("t", 0)
+    found = consumer.offsets_for_times({first: START_MS + 350})
+    assert (found[first].offset, found[first].timestamp) == (4, START_MS + 400)
+    assert consumer.offsets_for_times({first: START_MS + 901})[first] is None
+    assert consumer.beginning_offsets(all_of("t")) == dict.fromkeys(all_of("t"), 0)
+    assert consumer.end_offsets(all_of("t")) == {first: 10, TopicPartition("t", 1): 0, TopicPartition("t", 2): 0}
+
+
+def test_topics_are_created_described_listed_and_deleted(kafka: TestCluster, make: Make) -> None:
+    admin = make(KafkaAdminClient)
+    wanted = {"made": {"num_partitions": 4, "replication_factor": 2, "configs": {"max.message.bytes": "2000"}}}
+    admin.create_topics(wanted, wait_for_metadata=True)
+    assert set(admin.list_topics()) == {"t", "made"}
+    [made] = admin.describe_topics(["made"])
+    assert [len(p["replica_nodes"]) for p in made["partitions"]] == [2] * 4
+    with pytest.raises(TopicAlreadyExistsError):
+        admin.create_topics(wanted)
+    admin.delete_topics(["made"])
+    assert admin.list_topics() == ["t"]
+    with pytest.raises(UnknownTopicOrPartitionError):
+        admin.delete_topics(["made"])
+
+
+def test_configs_are_described_and_altered(kafka: TestCluster, make: Make) -> None:
+    admin = make(KafkaAdminClient)
+    topic = ConfigResource("TOPIC", "t", {"max.message.bytes": "3000"})
+    admin.alter_configs([topic])
+    held = admin.describe_configs([ConfigResource("TOPIC", "t")], config_filter="all")["topic"]["t"]
+    assert held["max.message.bytes"]["value"] == "3000"
+    assert held["cleanup.policy"]["value"] == "delete"
+    changed = admin.describe_configs([ConfigResource("TOPIC", "t")])["topic"]["t"]
+    assert list(changed) == ["max.message.bytes"]
+    of_broker = admin.describe_configs([ConfigResource("BROKER", "1")], config_filter="all")["broker"]["1"]
+    assert of_broker["broker.rack"]["value"] == "b"
+
+
+def test_the_cluster_describes_itself(kafka: TestCluster, make: Make) -> None:
+    described = make(KafkaAdminClient).describe_cluster()
+    assert [b["rack"] for b in sorted(described["brokers"], key=lambda b: b["broker_id"])] == ["a", "b", "c"]
+
+
+def test_M3_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster, make: Make) -> None:
+    make(KafkaProducer).send("new", value=b"first").get(10)
+    assert [record.value for record in kafka.records("new")] == [b"first"]
+
+
+class Assigned(ConsumerRebalanceListener):
+    """Counts how often partitions were given to a member."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        pass
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self.times += 1
+
+
+def member(make: Make, **settings: Any) -> tuple[Any, Assigned]:
+    settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "heartbeat_interval_ms": 100, **settings}
+    consumer, listener = make(KafkaConsumer, group_id="g", **settings), Assigned()
+    consumer.subscribe(["t"], listener=listener)
+    return consumer, listener
+
+
+def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, make: Make) -> None:
+    kafka.produce("t", [(None, b"%d" % i) for i in range(300)])
+    first, _ = member(make)
+    second, _ = member(make)
+    reading = [Running(lambda: first.poll(50)), Running(lambda: second.poll(50))]
+    eventually(
+        lambda: (
+            {len(first.assignment()), len(second.assignment())} == {1, 2}
+            and not first.assignment() & second.assignment()
+        ),
+        "the two share the three partitions",
+    )
+    for one in reading:
+        one.stop()
+    admin = make(KafkaAdminClient)
+    described = admin.describe_groups(["g"])["g"]
+    assert described["group_state"] == "Stable"
+    assert len(described["members"]) == 2
+    assert [group["group_id"] for group in admin.list_groups()] == ["g"]
+    for consumer in (first, second):
+        consumer.seek_to_beginning()
+    eventually(
+        lambda: [c.poll(50) for c in (first, second)] and sum(_positions(c) for c in (first, second)) == 300,
+        "all is read",
+    )
+    first.commit()
+    second.commit()
+    second.close()
+    third, _ = member(make)
+    eventually(
+        lambda: (first.poll(50), third.poll(50)) and len(third.assignment()) in (1, 2), "the third has its share"
+    )
+    assert {third.committed(p) for p in all_of("t")} == {100}
+    kafka.produce("t", [(None, b"more")] * 3)
+    fresh: list[Any] = []
+
+    def poll() -> bool:
+        for consumer in (first, third):
+            fresh.extend(r.value for batch in consumer.poll(50).values() for r in batch)
+        return len(fresh) >= 3
+
+    eventually(poll, "what is new arrives")
+    assert fresh == [b"more"] * 3
+
+
+def _positions(consumer: Any) -> int:
+    return sum(consumer.position(p) for p in consumer.assignment())
+
+
+def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, make: Make) -> None:
+    static, _ = member(make, group_instance_id="one")
+    other, others = member(make)
+    eventually(
+        lambda: (static.poll(20), other.poll(20)) and {len(static.assignment()), len(other.assignment())} == {1, 2},
+        "the two share",
+    )
+    had, before = static.assignment(), others.times
+    static.close()
+    again, _ = member(make, group_instance_id="one")
+    eventually(lambda: (again.poll(20), other.poll(20)) and again.assignment(), "it is back")
+    assert again.assignment() == had
+    assert others.times == before
+
+
+def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: TestCluster, make: Make) -> None:
+    gone, _ = member(make, group_instance_id="gone", session_timeout_ms=30_000)
+    stays, _ = member(make, session_timeout_ms=30_000)
+    eventually(
+        lambda: (gone.poll(20), stays.poll(20)) and {len(gone.assignment()), len(stays.assignment())} == {1, 2},
+        "the two share",
+    )
+    gone.close()  # a static member does not say that it leaves
+    stays.poll(200)
+    assert len(stays.assignment()) < 3
+    kafka.clock.advance(30_001)
+    eventually(lambda: stays.poll(20) is not None and len(stays.assignment()) == 3, "the other has all", 10)
+
+
+def test_Q7_T1_a_client_under_a_quota_sees_its_throttle_times(kafka: TestCluster, make: Make) -> None:
+    kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
+    producer = make(KafkaProducer, client_id="limited", batch_size=1)
+    producer.send("t", value=b"x" * 102_000, partition=0).get(10)
+    producer.send("t", value=b"x", partition=0).get(10)
+    [throttled, later] = [r.throttle_time_ms for r in kafka.journal.requests(api="Produce")][:2]
+    assert 200 <= throttled <= 240  # 102 kB and its headers at 10 kB/s, ten seconds' worth free
+    seen = producer.metrics()["producer-metrics"]["throttle-time-max"]
+    assert seen == max(throttled, later)
+
+
+def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestCluster, make: Make) -> None:
+    for _ in range(12):
+        kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
+    kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
+    consumer = make(KafkaConsumer, client_id="limited", max_partition_fetch_bytes=110_000)
+    consumer.assign([TopicPartition("t", 0)])
+    consumer.seek_to_beginning()
+    read(consumer, 90)  # ten seconds' worth is free; what comes above it is taken back
+    reading = Running(lambda: consumer.poll(10))
+    kafka.wait_for(lambda journal: journal.throttles("Fetch"))
+    kafka.clock.advance(12_000)  # the samples are forgotten
+    eventually(lambda: consumer.position(TopicPartition("t", 0)) == 120, "the rest arrives")
+    reading.stop()
+    assert consumer.metrics()["consumer-metrics"]["throttle-time-max"] > 0
+
+
+def test_N4_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, make: Make) -> None:
+    for i in range(3):
+        kafka.produce("t", [(None, b"x" * 500)] * 200, i)
+    consumer = make(KafkaConsumer, client_rack="b")
+    consumer.assign(all_of("t"))
+    consumer.seek_to_beginning()
+    read(consumer, 600)
+    sent = fetched_bytes(kafka)
+    assert sent[1] > 20 * (sent[0] + sent[2])
+
+
+def test_a_broker_stops_and_starts_while_a_client_works(kafka: TestCluster, make: Make) -> None:
+    producer = make(KafkaProducer, retry_backoff_ms=20, metadata_max_age_ms=500)
+    futures = []
+    for i in range(300):
+        if i == 100:
+            kafka.broker(1).stop()
+        if i == 200:
+            kafka.broker(1).start()
+        futures.append(producer.send("t", value=b"%d" % i, partition=i % 3))
+        producer.flush()
+    for future in futures:
+        future.get(10)
+    assert sorted(int(r.value) for r in kafka.records("t")) == list(range(300))
+    consumer = make(KafkaConsumer)
+    consumer.assign(all_of("t"))
+    consumer.seek_to_beginning()
+    assert sorted(int(r.value) for r in read(consumer, 300)) == list(range(300))
+
+
+def test_the_clock_moves_while_clients_are_connected(kafka: TestCluster, make: Make) -> None:
+    producer, consumer = make(KafkaProducer), make(KafkaConsumer)
+    consumer.assign(all_of("t"))
+    consumer.seek_to_beginning()
+    for _ in range(3):
+        producer.send("t", value=b"v").get(10)
+        kafka.clock.advance(60_000)
+    assert len(read(consumer, 3)) == 3
