@@ -2,7 +2,8 @@
 
 v1 validate_only and messages; v2 throttle time; v4 -1 for the broker's own partition count and replication factor; v5 flexible, tells
 the settings of what was made; v7 topic ids.
-Behaviour: each topic stands for itself; a topic named twice in a request is refused with 42 wherever it stands.
+Behaviour: each topic stands for itself; a topic named twice in a request is refused with 42 wherever it stands. A request for more than
+MAX_PARTITIONS is refused with 44 as a whole.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from kafkaproto.messages.create_topics import (
 )
 
 FIRST_VERSION_WITH_CONFIGS = 5
+MAX_PARTITIONS = 10_000
+"""In one request (`ReplicationControlManager` in Kafka), so that no client lays out more than memory holds."""
 
 
 def _failed(context: RequestContext, request: CreateTopicsRequest, error_code: int) -> Response:
@@ -32,10 +35,22 @@ def _failed(context: RequestContext, request: CreateTopicsRequest, error_code: i
 
 @register(ApiKey.CREATE_TOPICS, 0, 7, _failed)
 def create_topics(context: RequestContext, request: CreateTopicsRequest) -> Response:
+    if sum(_partitions(context, asked) for asked in request.topics) > MAX_PARTITIONS:
+        why = f"A request may ask for {MAX_PARTITIONS} partitions at most."
+        return Response(
+            CreateTopicsResponse(topics=[_error(t.name, ErrorCode.POLICY_VIOLATION, why) for t in request.topics])
+        )
     named = Counter(t.name for t in request.topics)
     results = [_create(context, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1]
     results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
     return Response(CreateTopicsResponse(topics=results))
+
+
+def _partitions(context: RequestContext, asked: CreatableTopic) -> int:
+    """How many it would have; nonsense counts nothing and is refused for itself."""
+    if asked.assignments:
+        return len(asked.assignments)
+    return max(0, context.node.config["num.partitions"] if asked.num_partitions == -1 else asked.num_partitions)
 
 
 def _create(context: RequestContext, asked: CreatableTopic, validate_only: bool) -> CreatableTopicResult:

@@ -87,7 +87,6 @@ def test_records_come_back_as_they_went(kafka: TestCluster, compression: str, id
 
 
 def test_a_group_shares_commits_and_hands_over(kafka: TestCluster) -> None:
-    kafka.produce("t", [f"v{i}" for i in range(60)])
     options = {"group_id": "g", "auto_offset_reset": "earliest", "enable_auto_commit": False}
     members = [Consumer(quiet(kafka, **options)) for _ in range(2)]
     seen: list[tuple[int, int]] = []
@@ -98,7 +97,9 @@ def test_a_group_shares_commits_and_hands_over(kafka: TestCluster) -> None:
 
     for member in members:
         member.subscribe(["t"])
-    until(lambda: sorted(len(m.assignment()) for m in members) == [1, 2] and len(set(seen)) == 60, step)
+    until(lambda: sorted(len(m.assignment()) for m in members) == [1, 2], step)
+    kafka.produce("t", [f"v{i}" for i in range(60)])
+    until(lambda: len(set(seen)) == 60, step)
     for member in members:
         member.commit(asynchronous=False)
         member.close()

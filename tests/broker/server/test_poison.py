@@ -202,7 +202,7 @@ async def test_M_topics_and_their_settings_outlive_their_frames() -> None:
         assert "made-here" not in cluster.state.controller.image.topics
 
 
-async def test_P16_what_is_known_of_a_producer_outlives_its_frames() -> None:
+async def test_P17_what_is_known_of_a_producer_outlives_its_frames() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
