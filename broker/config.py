@@ -16,7 +16,6 @@ from typing import Any
 
 from broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS, Setting
 
-
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}\Z")
 _BITS = {"short": 16, "int": 32, "long": 64}
 

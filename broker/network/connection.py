@@ -160,6 +160,8 @@ class Connection:
             self._throttle_timer = self.node.timers.at(now_ms + throttle_ms, self._throttle_over)
         if buffers is None or self._skin.write(buffers):
             self.written(now_ms)
+        elif not self._working:
+            self._choose_reading()
 
     def written(self, now_ms: int) -> None:
         """The whole response is with the kernel, or there is none."""

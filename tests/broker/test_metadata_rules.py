@@ -311,3 +311,21 @@ def test_P22_producer_ids_are_fresh_and_odd_requests_are_42(cluster: VirtualClus
     assert client.ask(InitProducerIdRequest("", 1000), 4).error_code == 42
     assert client.ask(InitProducerIdRequest(None, 1000, 7, -1), 4).error_code == 42
     assert client.ask(InitProducerIdRequest(None, 1000, -1, 3), 4).error_code == 42
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ([CreatableTopic("big", 10_001, 1)], 44),
+        ([CreatableTopic("big", 2**31 - 1, 1), CreatableTopic("small", 1, 1)], 44),
+        ([CreatableTopic("a", 1, 1), CreatableTopic("b", 10_000, 1)], 44),
+        ([CreatableTopic("a", 9, 1), CreatableTopic("b", -5, 1)], None),
+    ],
+)
+def test_a_request_for_very_many_partitions_is_refused_as_a_whole(
+    cluster: VirtualCluster, asked: list[CreatableTopic], error: int | None
+) -> None:
+    """Kafka's limit of 10000 in a request; without one a single request could take all memory."""
+    answer = cluster.connect().ask(CreateTopicsRequest(asked), 7)
+    assert [t.error_code for t in answer.topics] == ([0, 37] if error is None else [error] * len(asked))
+    assert ("a" in cluster.state.controller.image.topics) is (error is None)

@@ -1,0 +1,91 @@
+"""The three clocks: what they tell, what moves them, and how long a deadline is away in real time (house §4, "Clocks")."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from broker.clock import JumpClock, ManualClock, SystemClock
+
+
+@pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
+def test_the_clocks_of_real_time_tell_milliseconds_since_the_epoch(clock: SystemClock) -> None:
+    assert abs(clock.now_ms() - time.time() * 1000) < 1000
+    assert clock.is_wall
+
+
+def test_steps_of_the_system_time_do_not_reach_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SystemClock()
+    before = clock.now_ms()
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert 0 <= clock.now_ms() - before < 1000
+
+
+def test_real_time_never_goes_backwards_and_has_fractions() -> None:
+    clock = SystemClock()
+    told = [clock.precise_ms() for _ in range(1000)]
+    assert told == sorted(told)
+    assert any(ms != int(ms) for ms in told)
+    assert clock.now_ms() >= int(told[-1])
+
+
+def test_the_jump_clock_adds_to_wall_time_and_goes_on() -> None:
+    clock, wall = JumpClock(), SystemClock()
+    clock.advance(3_600_000)
+    assert 3_599_000 < clock.now_ms() - wall.now_ms() < 3_601_000
+    clock.advance(0)
+    clock.advance(1000)
+    assert 3_600_000 < clock.now_ms() - wall.now_ms() < 3_602_000
+    before = clock.precise_ms()
+    assert clock.precise_ms() >= before
+
+
+def test_the_jump_clock_goes_back_to_wall_time_when_it_is_reset() -> None:
+    clock, wall = JumpClock(), SystemClock()
+    clock.advance(10**9)
+    clock.reset()
+    clock.reset()
+    assert abs(clock.now_ms() - wall.now_ms()) < 1000
+    clock.advance(5000)
+    assert clock.now_ms() - wall.now_ms() > 4000
+
+
+@pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
+def test_a_deadline_in_real_time_is_as_far_away_as_it_says(clock: SystemClock) -> None:
+    delay_ms = clock.real_delay_ms(clock.now_ms() + 5000)
+    assert delay_ms is not None and 4000 < delay_ms <= 5000
+    past_ms = clock.real_delay_ms(clock.now_ms() - 5000)
+    assert past_ms is not None and past_ms <= -5000
+
+
+def test_a_jump_brings_deadlines_nearer() -> None:
+    clock = JumpClock()
+    deadline_ms = clock.now_ms() + 60_000
+    clock.advance(59_000)
+    delay_ms = clock.real_delay_ms(deadline_ms)
+    assert delay_ms is not None and 0 < delay_ms <= 1000
+
+
+def test_the_manual_clock_stands_still_until_told() -> None:
+    clock = ManualClock(1000)
+    assert (clock.now_ms(), clock.precise_ms()) == (1000, 1000.0)
+    clock.advance(250)
+    clock.advance(0)
+    assert clock.now_ms() == 1250
+    assert not clock.is_wall
+
+
+def test_under_the_manual_clock_a_deadline_never_comes_by_itself() -> None:
+    clock = ManualClock(1000)
+    assert clock.real_delay_ms(1001) is None
+    assert clock.real_delay_ms(1000) == 0.0
+    assert clock.real_delay_ms(1) == 0.0
+
+
+@pytest.mark.parametrize("clock", [JumpClock(), ManualClock()])
+def test_no_clock_goes_backwards(clock: JumpClock | ManualClock) -> None:
+    before = clock.now_ms()
+    with pytest.raises(ValueError, match=r"advance\(-1\): time goes forwards only; give a number >= 0"):
+        clock.advance(-1)
+    assert clock.now_ms() >= before

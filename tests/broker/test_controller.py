@@ -1,0 +1,306 @@
+"""The controller: one image per change, legal topics, clean elections, in-sync replicas of the living (M-3, M-4, M-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError
+from random import Random
+from types import MappingProxyType
+
+import pytest
+
+from broker.config import ClusterConfig, ConfigError
+from broker.errors import KafkaError
+from broker.metadata.controller import Controller, topic_name_is_legal
+from broker.metadata.image import NO_LEADER, BrokerState, Image, PartitionState
+from kafkaproto.error_codes import ErrorCode
+
+
+class Bench:
+    def __init__(self, brokers: int = 3, **settings: str) -> None:
+        config = ClusterConfig({name.replace("_", "."): text for name, text in settings.items()})
+        self.controller = Controller("cluster", config, Random(0))
+        self.images: list[tuple[Image, Image, tuple[str, ...]]] = []
+        for broker_id in range(brokers):
+            self.controller.set_broker(BrokerState(broker_id, None, {"A": ("h", broker_id)}))
+        self.controller.listeners.append(self._note)
+
+    def _note(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        self.images.append((old, new, tuple(changed)))
+
+    def topic(self, name: str = "t", *assignment: Sequence[int], **configs: str) -> None:
+        given = dict(enumerate(assignment)) or {0: [0, 1, 2]}
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        self.controller.create_topic(self.controller.plan_topic(name, assignment=given, configs=named))
+
+    def state(self, topic: str = "t", index: int = 0) -> PartitionState:
+        found = self.controller.image.partition(topic, index)
+        assert found is not None
+        return found
+
+    def told(self, topic: str = "t") -> tuple[int, int, tuple[int, ...]]:
+        """Leader, leader epoch, in-sync replicas."""
+        state = self.state(topic)
+        return state.leader, state.leader_epoch, state.isr
+
+
+def refused(error: ErrorCode, bench: Bench, *args: object, **kwargs: object) -> str:
+    before = bench.controller.image
+    with pytest.raises(KafkaError) as raised:
+        bench.controller.plan_topic(*args, **kwargs)  # type: ignore[arg-type]
+    assert raised.value.error_code == error
+    assert bench.controller.image is before
+    return str(raised.value)
+
+
+# ---- topics ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-1", "x" * 249, "...", "__consumer_offsets"])
+def test_M3_legal_names(name: str) -> None:
+    assert topic_name_is_legal(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a:b"])
+def test_M3_illegal_names(name: str) -> None:
+    assert not topic_name_is_legal(name)
+    refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
+
+
+def test_a_planned_topic_changes_nothing_until_it_is_created() -> None:
+    bench = Bench()
+    planned = bench.controller.plan_topic("t", 2, 3)
+    assert bench.images == []
+    bench.controller.create_topic(planned)
+    [(old, new, changed)] = bench.images
+    assert changed == ("t",)
+    assert "t" not in old.topics
+    assert new.topics["t"] is planned
+    assert new.topic_by_id(planned.topic_id) is planned
+
+
+def test_M6_leader_epochs_begin_at_0_and_leaders_go_round() -> None:
+    bench = Bench()
+    bench.controller.create_topic(bench.controller.plan_topic("t", 4, 2))
+    partitions = bench.controller.image.topics["t"].partitions
+    assert [p.leader for p in partitions] == [0, 1, 2, 0]
+    assert {(p.leader_epoch, p.partition_epoch) for p in partitions} == {(0, 0)}
+    assert all(p.isr == p.replicas for p in partitions)
+
+
+def test_topic_ids_differ_and_a_topic_made_again_has_another() -> None:
+    bench = Bench()
+    bench.topic("t")
+    first = bench.controller.image.topics["t"].topic_id
+    bench.controller.delete_topic("t")
+    assert bench.controller.image.topic_by_id(first) is None
+    bench.topic("t")
+    assert bench.controller.image.topics["t"].topic_id != first
+    assert bench.controller.image.topic_by_id(first) is None
+
+
+def test_topics_that_cannot_be_are_refused_with_the_code_of_create_topics() -> None:
+    bench = Bench()
+    bench.topic("t")
+    refused(ErrorCode.TOPIC_ALREADY_EXISTS, bench, "t")
+    refused(ErrorCode.INVALID_PARTITIONS, bench, "u", 0)
+    refused(ErrorCode.INVALID_PARTITIONS, bench, "u", -2)
+    refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 0)
+    assert "3 brokers" in refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 4)
+    refused(ErrorCode.INVALID_CONFIG, bench, "u", configs={"no.such.setting": "1"})
+    refused(ErrorCode.INVALID_CONFIG, bench, "u", configs={"max.message.bytes": "-1"})
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [{1: [0]}, {0: [0], 2: [1]}, {0: []}, {0: [0, 0]}, {0: [0, 1], 1: [2]}, {0: [0], 1: [9]}],
+)
+def test_an_assignment_that_cannot_be_is_refused(assignment: dict[int, list[int]]) -> None:
+    refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, Bench(), "t", assignment=assignment)
+
+
+def test_defaults_are_those_of_the_settings() -> None:
+    bench = Bench(num_partitions="5", default_replication_factor="2")
+    planned = bench.controller.plan_topic("t")
+    assert (len(planned.partitions), planned.replication_factor) == (5, 2)
+
+
+def test_dead_brokers_do_not_count_and_do_not_lead_new_topics() -> None:
+    bench = Bench()
+    bench.controller.broker_stopped(0)
+    refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "t", 1, 3)
+    bench.topic("t", [0, 1, 2], [0, 2, 1])
+    assert [(p.leader, p.isr) for p in bench.controller.image.topics["t"].partitions] == [(1, (1, 2)), (2, (2, 1))]
+    bench.controller.broker_stopped(1)
+    bench.controller.broker_stopped(2)
+    bench.topic("u", [0, 1])
+    assert bench.told("u") == (NO_LEADER, 0, (0, 1))
+
+
+def test_unknown_topics_are_not_deleted_or_configured() -> None:
+    bench = Bench()
+    for action in (
+        lambda: bench.controller.delete_topic("t"),
+        lambda: bench.controller.set_topic_configs("t", {}),
+        lambda: bench.controller.elect("t", 0, 0),
+    ):
+        with pytest.raises(KafkaError) as raised:
+            action()
+        assert raised.value.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_the_settings_of_a_topic_are_replaced_as_a_whole_when_they_are_right() -> None:
+    bench = Bench()
+    bench.topic("t", max_message_bytes="100")
+    bench.controller.set_topic_configs("t", {"retention.ms": "5"})
+    assert bench.controller.image.topics["t"].configs == {"retention.ms": "5"}
+    with pytest.raises(ConfigError):
+        bench.controller.set_topic_configs("t", {"retention.ms": "soon"})
+    assert bench.controller.image.topics["t"].configs == {"retention.ms": "5"}
+
+
+def test_an_internal_topic_is_made_once_with_its_own_settings() -> None:
+    bench = Bench(offsets_topic_num_partitions="6", offsets_topic_replication_factor="2")
+    made = bench.controller.ensure_internal("__consumer_offsets")
+    assert (len(made.partitions), made.replication_factor, made.internal) == (6, 2, True)
+    assert made.configs == {"cleanup.policy": "compact"}
+    assert bench.controller.ensure_internal("__consumer_offsets") is made
+    few = Bench(1)
+    with pytest.raises(KafkaError, match="needs 3 brokers"):
+        few.controller.ensure_internal("__consumer_offsets")
+
+
+# ---- elections -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_M6_a_dead_leader_is_followed_by_the_next_in_sync_replica_one_epoch_on() -> None:
+    bench = Bench()
+    bench.topic()
+    bench.controller.broker_stopped(0)
+    assert bench.told() == (1, 1, (1, 2))
+    assert bench.state().partition_epoch == 1
+    bench.controller.broker_started(0)
+    assert bench.told() == (1, 1, (1, 2))  # it leads no more, and joins the ISR only when it has caught up
+
+
+def test_a_dead_follower_leaves_the_isr_and_the_leader_epoch_stays() -> None:
+    bench = Bench()
+    bench.topic()
+    bench.controller.broker_stopped(2)
+    assert bench.told() == (0, 0, (0, 1))
+    assert bench.state().partition_epoch == 1
+
+
+def test_M4_the_last_in_sync_replica_stays_in_the_isr_and_leads_again_when_it_is_back() -> None:
+    bench = Bench()
+    bench.topic()
+    for broker_id in (1, 2, 0):
+        bench.controller.broker_stopped(broker_id)
+    assert bench.told() == (NO_LEADER, 1, (0,))
+    bench.controller.broker_started(1)
+    assert bench.told() == (NO_LEADER, 1, (0,))  # it may lack records: no unclean election
+    bench.controller.broker_started(0)
+    assert bench.told() == (0, 2, (0,))
+
+
+@pytest.mark.parametrize("where", ["topic", "broker"])
+def test_an_unclean_election_where_it_is_allowed(where: str) -> None:
+    if where == "topic":
+        bench = Bench()
+        bench.topic(unclean_leader_election_enable="true")
+    else:
+        bench = Bench(unclean_leader_election_enable="true")
+        bench.topic()
+    for broker_id in (1, 2, 0):
+        bench.controller.broker_stopped(broker_id)
+    bench.controller.broker_started(2)
+    assert bench.told() == (2, 2, (2,))
+
+
+def test_one_image_for_all_partitions_that_lose_their_leader() -> None:
+    bench = Bench()
+    for name in ("a", "b", "c"):
+        bench.topic(name, [0, 1], [1, 2])
+    bench.images.clear()
+    bench.controller.broker_stopped(0)
+    # Its death, and then what follows from it.
+    assert [changed for _, _, changed in bench.images] == [(), ("a", "b", "c")]
+
+
+def test_elect_moves_the_leadership_to_a_live_replica_in_sync() -> None:
+    bench = Bench()
+    bench.topic()
+    bench.controller.elect("t", 0, 2)
+    assert bench.told() == (2, 1, (0, 1, 2))
+    bench.controller.broker_stopped(1)
+    for broker_id in (1, 7):
+        with pytest.raises(KafkaError) as raised:
+            bench.controller.elect("t", 0, broker_id)
+        assert raised.value.error_code == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    assert bench.told() == (2, 1, (0, 2))
+
+
+# ---- in-sync replicas ---------------------------------------------------------------------------------------------------------------
+
+
+def test_isr_changes_come_in_one_image_in_the_order_of_the_replicas() -> None:
+    bench = Bench()
+    bench.topic("t", [0, 1, 2], [1, 2, 0])
+    bench.topic("u")
+    bench.images.clear()
+    bench.controller.change_isr({("t", 0): [0], ("t", 1): [1, 0], ("u", 0): [2, 0], ("gone", 0): [0], ("t", 9): [0]})
+    assert [changed for _, _, changed in bench.images] == [("t", "u")]
+    assert (bench.state("t", 0).isr, bench.state("t", 1).isr, bench.state("u").isr) == ((0,), (1, 0), (0, 2))
+    assert (bench.state("t", 0).leader_epoch, bench.state("t", 0).partition_epoch) == (0, 1)
+
+
+def test_an_isr_change_takes_no_dead_broker_no_stranger_and_never_everybody() -> None:
+    bench = Bench(4)
+    bench.topic()
+    bench.controller.broker_stopped(2)
+    bench.images.clear()
+    bench.controller.change_isr({("t", 0): [0, 2, 3]})
+    assert bench.told() == (0, 0, (0,))
+    bench.images.clear()
+    bench.controller.change_isr({("t", 0): [2, 3]})
+    bench.controller.change_isr({("t", 0): [0]})
+    bench.controller.change_isr({})
+    assert bench.images == []
+
+
+# ---- the image ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_image_does_not_change() -> None:
+    bench = Bench()
+    bench.topic()
+    image = bench.controller.image
+    assert isinstance(image.topics, MappingProxyType) and isinstance(image.brokers, MappingProxyType)
+    with pytest.raises(FrozenInstanceError):
+        image.topics["t"].name = "u"  # type: ignore[misc]
+    bench.controller.broker_stopped(0)
+    bench.topic("u", [1])
+    assert image.is_alive(0)
+    assert list(image.topics) == ["t"]
+    assert image.leader_of("t", 0) == (0, 0)
+
+
+def test_M5_what_clients_of_a_listener_are_told() -> None:
+    bench = Bench(2)
+    image = bench.controller.image
+    assert [b.broker_id for b in image.alive_on("A")] == [0, 1]
+    assert image.alive_on("B") == []
+    assert image.endpoint(1, "A") == (1, "h", 1, None)
+    assert image.endpoint(1, "B") is None
+    assert image.endpoint(7, "A") is None
+    bench.controller.broker_stopped(1)
+    image = bench.controller.image
+    assert [b.broker_id for b in image.alive_on("A")] == [0]
+    assert image.endpoint(1, "A") is None
+
+
+def test_what_is_not_there_has_no_leader() -> None:
+    image = Bench().controller.image
+    assert image.leader_of("t", 0) == (NO_LEADER, -1)
+    assert image.partition("t", -1) is None
+    assert image.topic_by_id(bytes(16)) is None

@@ -1,0 +1,83 @@
+"""`listeners` and `advertised.listeners` as Kafka writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.config import ClusterConfig, ConfigError
+from broker.listeners import Listener, listeners_of, parse_endpoints
+
+
+def of(broker_id: int = 0, **settings: str) -> list[Listener]:
+    config = ClusterConfig({name.replace("_", "."): text for name, text in settings.items()})
+    return listeners_of(config.for_broker(broker_id), "127.0.0.1", 9092)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("PLAINTEXT://:9092", {"PLAINTEXT": ("", 9092)}),
+        ("inside://0.0.0.0:9092, OUTSIDE://host.name:0", {"INSIDE": ("0.0.0.0", 9092), "OUTSIDE": ("host.name", 0)}),
+        ("A://[::1]:65535", {"A": ("::1", 65535)}),
+        ("A.b-c_1://h:1", {"A.B-C_1": ("h", 1)}),
+    ],
+)
+def test_endpoints_are_names_hosts_and_ports(text: str, found: dict[str, tuple[str, int]]) -> None:
+    assert parse_endpoints("listeners", text) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ",",
+        "9092",
+        "host:9092",
+        "A://host",
+        "A://host:",
+        "A://host:port",
+        "A://host:65536",
+        "A://::1:9092",
+        "://h:1",
+        "A://h:1,",
+        "A://h:1/x",
+        "A B://h:1",
+        "A://h:-1",
+        "A://h:٩",
+    ],
+)
+def test_what_is_no_endpoint_is_one_line_with_an_example(text: str) -> None:
+    with pytest.raises(ConfigError, match="is no NAME://host:port; for example listeners=INSIDE://") as raised:
+        parse_endpoints("listeners", text)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_name_twice_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="listener A is named twice"):
+        parse_endpoints("listeners", "A://h:1,a://h:2")
+
+
+def test_without_settings_there_is_one_listener_where_the_command_line_says() -> None:
+    assert of() == [Listener("PLAINTEXT", "127.0.0.1", 9092, "", 0)]
+
+
+def test_an_advertised_address_belongs_to_its_listener_and_others_are_as_bound() -> None:
+    made = of(listeners="IN://0.0.0.0:1,OUT://0.0.0.0:2", advertised_listeners="OUT://public:3")
+    assert made == [Listener("IN", "0.0.0.0", 1, "", 0), Listener("OUT", "0.0.0.0", 2, "public", 3)]
+
+
+def test_one_listener_may_be_advertised_without_being_set() -> None:
+    assert of(advertised_listeners="PLAINTEXT://public:3") == [Listener("PLAINTEXT", "127.0.0.1", 9092, "public", 3)]
+
+
+def test_a_broker_may_have_listeners_of_its_own() -> None:
+    config = ClusterConfig({"listeners": "A://h:1", "1.listeners": "A://h:2"})
+    assert [listeners_of(config.for_broker(i), "x", 0)[0].port for i in (0, 1)] == [1, 2]
+
+
+def test_an_advertised_listener_that_does_not_exist_is_an_error_that_names_those_that_do() -> None:
+    with pytest.raises(
+        ConfigError, match=r"advertised\.listeners=C://h:1: C is not among the listeners A, B"
+    ) as raised:
+        of(listeners="A://h:1,B://h:2", advertised_listeners="C://h:1")
+    assert "for example advertised.listeners=A://localhost:9092" in str(raised.value)

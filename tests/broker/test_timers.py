@@ -1,0 +1,143 @@
+"""The heap of deadlines: order, cancelling, and what callbacks may do meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.timers import Timer, Timers
+
+
+def test_deadlines_fire_in_order_of_time_and_equal_ones_in_order_of_setting() -> None:
+    timers, fired = Timers(), []
+    for name, at_ms in (("c", 30), ("a1", 10), ("b", 20), ("a2", 10), ("a3", 10)):
+        timers.at(at_ms, lambda _, name=name: fired.append(name))  # type: ignore[misc]
+    assert timers.next_deadline_ms() == 10
+    assert timers.run_due(20) == 4
+    assert fired == ["a1", "a2", "a3", "b"]
+    assert timers.next_deadline_ms() == 30
+    assert len(timers) == 1
+
+
+def test_a_callback_is_told_what_time_it_is_and_fires_once() -> None:
+    timers, told = Timers(), []
+    timers.at(10, told.append)
+    assert timers.run_due(9) == 0
+    timers.run_due(17)
+    timers.run_due(100)
+    assert told == [17]
+    assert timers.next_deadline_ms() is None
+
+
+def test_a_callback_may_set_a_deadline_that_is_due_already() -> None:
+    timers, fired = Timers(), []
+    timers.at(10, lambda now_ms: timers.at(now_ms - 5, fired.append))
+    assert timers.run_due(10) == 2
+    assert fired == [10]
+
+
+def test_a_cancelled_deadline_does_not_fire_and_may_be_cancelled_again() -> None:
+    timers, fired = Timers(), []
+    timer = timers.at(10, fired.append)
+    other = timers.at(20, fired.append)
+    timer.cancel()
+    timer.cancel()
+    assert len(timers) == 1
+    assert timers.next_deadline_ms() == 20
+    timers.run_due(50)
+    other.cancel()
+    assert (fired, len(timers)) == ([50], 0)
+
+
+def test_a_callback_may_cancel_one_that_is_due_at_the_same_time() -> None:
+    timers, fired = Timers(), []
+    timers.at(10, lambda _: later.cancel())
+    later = timers.at(10, fired.append)
+    assert timers.run_due(10) == 1
+    assert fired == []
+
+
+def test_a_callback_that_raises_has_fired_and_the_others_are_still_there() -> None:
+    timers, fired = Timers(), []
+    timers.at(10, lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    timers.at(10, fired.append)
+    try:
+        timers.run_due(10)
+    except ZeroDivisionError:
+        fired.append(-1)
+    timers.run_due(10)
+    assert fired == [-1, 10]
+
+
+def test_the_skin_is_told_only_when_the_earliest_deadline_comes_forward() -> None:
+    timers, told = Timers(), []
+    timers.on_earlier = lambda: told.append(timers.next_deadline_ms())
+    for at_ms in (50, 60, 40, 40, 45, 30):
+        timers.at(at_ms, lambda _: None)
+    assert told == [50, 40, 30]
+
+
+def test_dead_entries_are_swept_so_that_cancelled_deadlines_cost_nothing_for_long() -> None:
+    timers = Timers()
+    for _ in range(100):
+        made = [timers.at(1_000_000 + i, lambda _: None) for i in range(100)]
+        for timer in made:
+            timer.cancel()
+    assert len(timers) == 0
+    assert len(timers._heap) <= 200
+
+
+def test_a_cancelled_timer_lets_go_of_what_its_callback_holds() -> None:
+    class Held:
+        def fire(self, now_ms: int) -> None: ...
+
+    timers, held = Timers(), Held()
+    seen = weakref.ref(held)
+    timer = timers.at(10, held.fire)
+    timer.cancel()
+    del held
+    gc.collect()
+    assert seen() is None
+
+
+def test_a_sweep_while_deadlines_fire_loses_none() -> None:
+    timers, fired = Timers(), []
+    many = [timers.at(20, lambda _: None) for _ in range(300)]
+
+    def cancel_all(now_ms: int) -> None:
+        for timer in many:
+            timer.cancel()
+
+    timers.at(10, cancel_all)
+    timers.at(10, fired.append)
+    timers.at(30, fired.append)
+    assert timers.run_due(40) == 3
+    assert fired == [40, 40]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["set", "cancel", "run"]), st.integers(0, 40)), max_size=150))
+def test_timers_are_a_sorted_list(steps: list[tuple[str, int]]) -> None:
+    timers = Timers()
+    model: dict[int, tuple[int, Timer]] = {}
+    fired: list[int] = []
+    expected: list[int] = []
+    now_ms = 0
+    for number, (what, value) in enumerate(steps):
+        if what == "set":
+            model[number] = now_ms + value, timers.at(now_ms + value, lambda _, n=number: fired.append(n))  # type: ignore[misc]
+        elif what == "cancel" and model:
+            chosen = sorted(model)[value % len(model)]
+            model.pop(chosen)[1].cancel()
+        elif what == "run":
+            now_ms += value
+            due = sorted((at_ms, n) for n, (at_ms, _) in model.items() if at_ms <= now_ms)
+            expected += [n for _, n in due]
+            for _, n in due:
+                del model[n]
+            timers.run_due(now_ms)
+        assert fired == expected
+        assert len(timers) == len(model)
+        assert timers.next_deadline_ms() == min((at_ms for at_ms, _ in model.values()), default=None)
