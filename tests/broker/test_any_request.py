@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.network.mute import MuteState
 from broker.testing.memory import VirtualCluster
 from kafkaproto.api import APIS, codec
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -18,7 +19,7 @@ from kafkaproto.messages.incremental_alter_configs import (
 )
 from kafkaproto.messages.produce import ProduceRequest
 from tests.broker.scene import fill
-from tests.broker.wire import batch, metadata
+from tests.broker.wire import batch, limit, metadata
 from tests.kafkaproto.values import Values
 
 SHAPES = ("small", "empty", "lowest", "highest", "null", *["random"] * 5)
@@ -52,6 +53,25 @@ def test_X1_W7_a_request_with_any_content_is_answered_and_breaks_nothing(
         assert (client.closed_ms is None) or is_unanswered(request), request
         assert cluster.connect().ask(metadata(), 1).brokers
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+OTHERS = [v for v in VERSIONS if v[0] not in ("Produce", "Fetch")]
+"""Those that pay request time and nothing else."""
+
+
+@pytest.mark.parametrize(("name", "key", "version"), OTHERS, ids=[f"{name}-{v}" for name, _, v in OTHERS])
+def test_T1_T2_every_api_pays_request_time_and_its_connection_is_muted(name: str, key: int, version: int) -> None:
+    cluster = VirtualCluster()
+    request = Values(f"{name} {version}").object(codec(key, version).request, "empty")
+    limit(cluster, client_id="test", request_percentage=0.1)
+    cluster.state.request_cost_ms[name] = 100.0
+    client = cluster.connect()
+    answer = client.ask(request, version)
+    has_field = "throttle_time_ms" in dict(codec(key, version).response.fields)
+    assert getattr(answer, "throttle_time_ms", 0) == (1000 if has_field else 0)
+    assert client.connection.state is MuteState.MUTED_AND_THROTTLED
+    cluster.advance(1000)
+    assert client.connection.state is MuteState.NOT_MUTED
 
 
 LONG = "9" * 32_767

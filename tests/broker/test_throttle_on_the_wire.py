@@ -137,6 +137,23 @@ def test_T4_Q13_a_throttled_fetch_is_empty_and_its_bytes_are_taken_back(cluster:
     assert reader.latest.throttle_time_ms == 0
 
 
+@pytest.mark.parametrize("version", range(18))
+def test_T1_T4_a_throttled_fetch_of_any_version_is_empty_and_muted(cluster: VirtualCluster, version: int) -> None:
+    cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(500)), 9)
+    limit(cluster, client_id="reader", request_percentage=0.1)
+    cluster.state.request_cost_ms["Fetch"] = 100.0
+    reader = cluster.connect(client_id="reader")
+    ids = {"t": cluster.state.controller.image.topics["t"].topic_id}
+    answer = reader.ask(fetch(("t", 0, 0), version=version, topic_ids=ids), version)
+    assert (answer.error_code, answer.responses, answer.session_id) == (0, [], 0)
+    assert answer.throttle_time_ms == (1000 if version >= 1 else 0)
+    reader.send(metadata(), 1)
+    cluster.advance(999)
+    assert len(reader.answers) == 1
+    cluster.advance(1)
+    assert len(reader.answers) == 2
+
+
 OVERHEAD_BYTES = 67
 """What a fetch answer v11 with one partition of topic `t` counts beside its records: 4, and the body around them (Q-12)."""
 

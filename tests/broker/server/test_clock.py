@@ -147,9 +147,13 @@ def test_advances_of_several_threads_add_up() -> None:
         begun_ms = c.clock.now_ms()
         client.send(fetch(("t", 0, 0), max_wait_ms=1000), 11)
         c.wait_for(lambda journal: journal.events("parked"))
+        fired: list[int] = []
+        timers = c.state.timers
+        c.run_in_loop(lambda: [timers.at(begun_ms + 50 * i, fired.append) for i in range(1, 81)])
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(c.clock.advance, [100] * 40))
         assert c.clock.now_ms() == begun_ms + 4000
+        assert fired == [begun_ms + 50 * i for i in range(1, 81)]
         client.answer()
         assert c.journal.requests("Fetch")[0].at_ms == begun_ms + 1000
 
