@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SPARK ?= 1
+# The one 4.x whose Kafka connector can be had whole (pipeline/session.py); the package's extra takes a wider range.
+PYSPARK := pyspark==4.0.0
 STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 
 .DEFAULT_GOAL := help
@@ -35,7 +37,7 @@ $(VENV)/.installed-all: EXTRAS := dev,spark
 $(VENV)/.installed-%: pyproject.toml | needs
 	@echo "installing into $(VENV): $(EXTRAS)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(if $(findstring spark,$(EXTRAS)),'$(PYSPARK)')
 	@$(BIN)/python -m compileall -q kafkaproto broker
 	@touch $@
 

@@ -78,8 +78,13 @@ class Parked:
         self._operation = operation
 
     def finish(self, result: Result, now_ms: int) -> None:
+        """An answer that cannot be built ends its own connection, as it would have at once (W-8)."""
         self._context.now_ms = now_ms
-        finish(self._context, self._codec, self._asker, result)
+        try:
+            finish(self._context, self._codec, self._asker, result)
+        except Exception:
+            logger.exception("the answer to %s v%d cannot be sent", self._codec.name, self._codec.version)
+            self._asker.refuse("its answer cannot be sent")
 
     def abandon(self) -> None:
         self._operation.abandon()

@@ -200,7 +200,7 @@ def test_F30_a_minimum_that_the_partition_limits_cannot_give_waits_for_its_time(
     begun = cluster.now_ms
     asked: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
     client = send(cluster, ("t", 0, 0), max_wait_ms=700, **asked)
-    fill(cluster, "t", *(batch_of_bytes(1000) for _ in range(5)))
+    fill(cluster, "t", *(batch_of_bytes(1000) for _ in range(12)))  # 12000 bytes are there, 1000 of them count
     assert client.answers == []
     cluster.advance(1000)
     assert (answered_at(client, begun), sizes(client.latest)) == ([700], [1000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,10 +119,19 @@ async def test_a_cluster_that_ends_while_listeners_open_listens_nowhere() -> Non
 
 @contextmanager
 def taken_port() -> Iterator[int]:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        sock.listen()
-        yield sock.getsockname()[1]
+    """A port that is in use, and the one before it is not: below those that the kernel gives to clients."""
+    for port in range(20_001 + os.getpid() % 1000 * 10, 32_000, 2):
+        with socket.socket() as sock:
+            try:
+                with socket.socket() as before:
+                    before.bind(("127.0.0.1", port - 1))
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            sock.listen()
+            yield port
+            return
+    raise AssertionError("no two ports in a row are free")
 
 
 async def test_a_port_in_use_is_one_line_that_names_it_and_leaves_nothing_open() -> None:
