@@ -34,7 +34,7 @@ needs-java: needs
 
 $(VENV)/.installed-dev: EXTRAS := dev
 $(VENV)/.installed-all: EXTRAS := dev,spark
-$(VENV)/.installed-%: pyproject.toml | needs
+$(VENV)/.installed-%: pyproject.toml Makefile | needs
 	@echo "installing into $(VENV): $(EXTRAS)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(if $(findstring spark,$(EXTRAS)),'$(PYSPARK)')
