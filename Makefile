@@ -36,7 +36,8 @@ $(VENV)/.installed-dev: EXTRAS := dev
 $(VENV)/.installed-all: EXTRAS := dev,spark
 $(VENV)/.installed-%: pyproject.toml Makefile | needs
 	@echo "installing into $(VENV): $(EXTRAS)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "$(PYTHON) cannot make a virtual environment. Get what is missing: apt install python3-venv" >&2; exit 1; }
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(if $(findstring spark,$(EXTRAS)),'$(PYSPARK)')
 	@$(BIN)/python -m compileall -q kafkaproto broker
 	@touch $@

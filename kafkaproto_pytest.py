@@ -5,6 +5,7 @@ Registers itself on install and imports `broker` only when a fixture is used, so
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +22,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _testing() -> Any:
-    import broker
-
-    # By place and not by trying: with an editable install even `broker.testing` can be found under somebody else's `broker`.
+    # By place and not by trying: somebody else's `broker` may fail to import, and with an editable install even `broker.testing` can be
+    # found under it.
     ours = Path(__file__).resolve().parent / "broker"
-    found = [Path(place).resolve() for place in getattr(broker, "__path__", ())]
+    spec = importlib.util.find_spec("broker")
+    found = [Path(place).resolve() for place in (spec and spec.submodule_search_locations) or ()]
     if ours not in found:
+        place = found[0] if found else spec and spec.origin
         raise pytest.UsageError(
-            f"the fixture needs kafkaproto's package 'broker', but 'broker' is {getattr(broker, '__file__', None) or found[0]}: another "
-            "package of that name comes first on sys.path; rename it, or run pytest from another folder"
+            f"the fixture needs kafkaproto's package 'broker', but 'broker' is {place}: another package of that name comes first on "
+            "sys.path; rename it, or run pytest from another folder"
         )
     import broker.testing as testing
 
@@ -40,7 +42,8 @@ def _testing() -> Any:
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A fresh cluster for this test: `broker.testing.TestCluster`. `@pytest.mark.kafka(brokers=3, topics={"t": 4})` says how."""
     marker = request.node.get_closest_marker("kafka")
-    with _testing().cluster(**({} if marker is None else marker.kwargs)) as cluster:
+    arguments, options = ((), {}) if marker is None else (marker.args, marker.kwargs)
+    with _testing().cluster(*arguments, **options) as cluster:
         yield cluster
 
 

@@ -76,6 +76,13 @@ def _bad(setting: Setting, text: str) -> ConfigError:
     return ConfigError(f"{setting.name}={text}: allowed is {setting.allowed}, for example {setting.example}")
 
 
+_SHOWN = {
+    "broker setting": ("fetch.max.bytes", "num.partitions", "broker.rack", "connections.max.idle.ms"),
+    "topic setting": ("max.message.bytes", "cleanup.policy", "min.insync.replicas", "retention.ms"),
+}
+"""A few names for those who are far from any; DescribeConfigs has them all."""
+
+
 def broker_setting(name: str) -> Setting:
     return _named(BROKER_SETTINGS, name, "broker setting")
 
@@ -87,8 +94,10 @@ def topic_setting(name: str) -> Setting:
 def _named(table: Mapping[str, Setting], name: str, what: str) -> Setting:
     setting = table.get(name)
     if setting is None:
-        close = difflib.get_close_matches(name, table, n=1, cutoff=0.0)
-        raise ConfigError(f"{name}: no such {what}; the nearest is {close[0]}, for example {table[close[0]].example}")
+        close = difflib.get_close_matches(name, table, n=1, cutoff=0.6)
+        example = table[close[0] if close else _SHOWN[what][0]].example
+        hint = f"the nearest is {close[0]}" if close else f"allowed are Kafka's own, such as {', '.join(_SHOWN[what])}"
+        raise ConfigError(f"{name}: no such {what}; {hint}, for example {example}")
     return setting
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kafkaproto.error_codes import ErrorCode
+
 LONGEST_MESSAGE = 1000
 """In characters. Messages quote what clients said, which may be as long as a string on the wire can be: with more around it, it is too long."""
 
@@ -14,6 +16,6 @@ class KafkaError(Exception):
     def __init__(self, error_code: int, message: str | None = None) -> None:
         if message is not None and len(message) > LONGEST_MESSAGE:
             message = message[: LONGEST_MESSAGE - 1] + "…"
-        super().__init__(message or f"error {int(error_code)}")
+        super().__init__(message or f"{ErrorCode(error_code).name} ({int(error_code)})")
         self.error_code = int(error_code)
         self.message = message

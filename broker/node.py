@@ -5,6 +5,7 @@ Handlers find everything here. Must never know wire messages or sockets.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import cached_property
 from random import Random
@@ -25,6 +26,10 @@ from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster
+
+logger = logging.getLogger("kafkaproto.node")
+
+COMPLAIN_EVERY_MS = 60_000
 
 
 class OpenConnection(Protocol):
@@ -54,6 +59,7 @@ class Node:
         self.clock: Clock = cluster.clock
         self.running = True
         self.connections: dict[int, OpenConnection] = {}
+        self._silent_until_ms: dict[str, int] = {}
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
         self._rng = rng
@@ -94,6 +100,12 @@ class Node:
     def scripted_cost_ms(self, api_key: int) -> float:
         """What a test said that handling a request of this API costs, where time is not real."""
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
+
+    def complain(self, about: str, message: object, now_ms: int) -> None:
+        """Say at ERROR what hinders this broker, once a minute for each thing it is about: not once per request."""
+        if now_ms >= self._silent_until_ms.get(about, now_ms):
+            self._silent_until_ms[about] = now_ms + COMPLAIN_EVERY_MS
+            logger.error("broker %d: %s: %s", self.broker_id, about, message)
 
     def close_connections(self) -> None:
         for connection in list(self.connections.values()):

@@ -99,7 +99,7 @@ _BROKER = (
     # Topics
     _bool("auto.create.topics.enable", True),
     _bool("delete.topic.enable", True),
-    _int("num.partitions", 1, 1),
+    _int("num.partitions", 1, 1, 10_000),
     Setting("default.replication.factor", "int", 1, 1, 32767),
     _int("message.max.bytes", 1048588, 0, dynamic=True, topic_name="max.message.bytes"),
     _string("compression.type", "producer", choices=_COMPRESSIONS, dynamic=True, topic_name="compression.type"),
@@ -178,7 +178,7 @@ _BROKER = (
     _string("quota.producer.override", None),
     _string("quota.consumer.override", None),
     # Groups
-    _int("offsets.topic.num.partitions", 50, 1),
+    _int("offsets.topic.num.partitions", 50, 1, 10_000),
     Setting("offsets.topic.replication.factor", "short", 3, 1, 32767),
     _int("offset.metadata.max.bytes", 4096),
     _int("offsets.retention.minutes", 10080, 1),
@@ -198,8 +198,8 @@ _BROKER = (
 )
 
 _TOPIC_ONLY = (
-    _string("leader.replication.throttled.replicas", "", acts=False, dynamic=True),
-    _string("follower.replication.throttled.replicas", "", acts=False, dynamic=True),
+    Setting("leader.replication.throttled.replicas", "list", "", acts=False, dynamic=True),
+    Setting("follower.replication.throttled.replicas", "list", "", acts=False, dynamic=True),
     _bool("remote.storage.enable", False, acts=False, dynamic=True),
     _long("segment.jitter.ms", 0, 0, acts=False, dynamic=True),
     _int("segment.index.bytes", 10485760, 4, acts=False, dynamic=True),

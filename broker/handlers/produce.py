@@ -95,6 +95,7 @@ def _append(
     except InvalidBatch as error:
         return _invalid(data.index, error, partition), None
     except StorageError as error:
+        node.complain("records cannot be stored", error, context.now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(error)), None
     if not appended.is_duplicate:
         node.replicas.appended(partition, context.now_ms)

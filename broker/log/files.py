@@ -7,6 +7,7 @@ Must never know: positions of a log, batches, offsets.
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import tempfile
@@ -110,7 +111,16 @@ def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | 
 
 
 def open_temporary_file(budget: MemoryBudget) -> SegmentFile:
-    """A file in the temporary folder that has no name, so that `kill -9` leaves nothing. Raises OSError."""
+    """A file in the temporary folder that has no name, so that `kill -9` leaves nothing.
+
+    Raises OSError, also when so many are open that connections would find no descriptor any more.
+    """
+    if budget.open_files >= budget.file_limit:
+        raise OSError(
+            errno.EMFILE,
+            f"{budget.open_files} segment files are open and the memory for records is used up; "
+            "give more memory (--memory) or more descriptors (ulimit -n)",
+        )
     return SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), budget, 0)
 
 

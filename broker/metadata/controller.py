@@ -16,6 +16,8 @@ from broker.metadata.assignment import assign
 from broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
+MOST_PARTITIONS = 10_000
+"""Of one topic. Kafka has the same limit for one request (`ReplicationControlManager`); without it one number takes all memory."""
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
 Listener = Callable[[Image, Image, Sequence[str]], None]
@@ -95,7 +97,7 @@ class Controller:
     ) -> Topic:
         """Check a topic to be and lay it out; nothing changes. -1 takes num.partitions, default.replication.factor.
 
-        Raises KafkaError 17, 36, 37, 38, 39, 40 as CreateTopics answers them.
+        Raises KafkaError 17, 36, 37, 38, 39, 40, 44 as CreateTopics answers them.
         """
         if not topic_name_is_legal(name):
             raise KafkaError(
@@ -108,6 +110,11 @@ class Controller:
             check_topic_settings(configs or {})
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        count = len(assignment) if assignment else partitions
+        if count > MOST_PARTITIONS:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, f"{count} partitions were asked for; a topic has {MOST_PARTITIONS} at most."
+            )
         replicas = self._given(assignment) if assignment else self._laid_out(partitions, replication_factor)
         topic_id = self._rng.randbytes(16)
         states = tuple(self._new_partition(i, r) for i, r in enumerate(replicas))

@@ -9,7 +9,7 @@ import logging
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from broker.cluster import PROFILES, SEMANTICS, Cluster
@@ -63,6 +63,22 @@ def _topic(text: str) -> tuple[str, int, int]:
     return name, int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else -1
 
 
+def _one_of(values: Sequence[str]) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text not in values:
+            raise argparse.ArgumentTypeError(f"{text!r}: allowed are {', '.join(values)}, for example {values[0]}")
+        return text
+
+    return check
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: allowed is a whole number, for example 7") from None
+
+
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
@@ -96,15 +112,37 @@ def parser() -> argparse.ArgumentParser:
         help="a broker setting of Kafka; 2.broker.rack=b names one broker",
     )
     made.add_argument(
-        "--semantics", choices=SEMANTICS, default="kip", help="where the KIPs and the shipped broker differ (kip)"
+        "--semantics",
+        type=_one_of(SEMANTICS),
+        default="kip",
+        metavar="|".join(SEMANTICS),
+        help="where the KIPs and the shipped broker differ (kip)",
     )
-    made.add_argument("--release", choices=tuple(RELEASES), default=DEFAULT_RELEASE, help="whose API versions (3.9)")
-    made.add_argument("--profile", choices=PROFILES, default="test", help="defaults for tests, or Kafka's own (test)")
+    made.add_argument(
+        "--release",
+        type=_one_of(tuple(RELEASES)),
+        default=DEFAULT_RELEASE,
+        metavar="RELEASE",
+        help="whose API versions (3.9)",
+    )
+    made.add_argument(
+        "--profile",
+        type=_one_of(PROFILES),
+        default="test",
+        metavar="|".join(PROFILES),
+        help="defaults for tests, or Kafka's own (test)",
+    )
     made.add_argument(
         "--memory", type=_size, default=_size("256M"), metavar="SIZE", help="for records, before temporary files (256M)"
     )
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="of all ids that are drawn (0)")
-    made.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="of what goes to stderr (info)")
+    made.add_argument("--seed", type=_seed, default=0, metavar="N", help="of all ids that are drawn (0)")
+    made.add_argument(
+        "--log-level",
+        type=_one_of(LOG_LEVELS),
+        default="info",
+        metavar="|".join(LOG_LEVELS),
+        help="of what goes to stderr (info)",
+    )
     return made
 
 

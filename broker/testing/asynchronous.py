@@ -13,15 +13,29 @@ from broker.testing.handle import Condition, Handle, Options, Topics, new_cluste
 T = TypeVar("T")
 
 
-class AsyncTestCluster(Handle):
-    """Made by `async_cluster()`. Its methods act at once; `advance`, `settled` and `wait_for` are awaited."""
+class AsyncClock:
+    """The cluster's clock: the same as in a thread, but `advance` is awaited."""
 
-    def _run(self, action: Callable[[], T]) -> T:
-        return self.server.loop.call(action)
+    def __init__(self, owner: AsyncTestCluster) -> None:
+        self._owner = owner
+
+    def now_ms(self) -> int:
+        return self._owner.state.clock.now_ms()
 
     async def advance(self, delta_ms: int) -> None:
         """Let `delta_ms` pass at once, each timer at its exact time."""
-        await self.server.loop.advance(delta_ms)
+        await self._owner.server.loop.advance(delta_ms)
+
+
+class AsyncTestCluster(Handle):
+    """Made by `async_cluster()`. Its methods act at once; `clock.advance`, `settled` and `wait_for` are awaited."""
+
+    def __init__(self, server: Server, topics: Topics) -> None:
+        super().__init__(server, topics)
+        self.clock = AsyncClock(self)
+
+    def _run(self, action: Callable[[], T]) -> T:
+        return self.server.loop.call(action)
 
     async def settled(self) -> None:
         """After `broker(i).start()`: its listeners are open again."""

@@ -57,7 +57,11 @@ class Options(TypedDict, total=False):
 
 
 def new_cluster(brokers: int, config: Mapping[str, str] | None, options: Options) -> Cluster:
-    """The state of a cluster, not yet served. Raises ConfigError, ValueError for what cannot be."""
+    """The state of a cluster, not yet served. Raises ConfigError, ValueError for what cannot be, TypeError for an unknown option."""
+    unknown = sorted(set(options) - set(Options.__annotations__))
+    if unknown:
+        known = ", ".join(("brokers", "topics", "config", "host", "port", *Options.__annotations__))
+        raise TypeError(f"{unknown[0]} is no option of a cluster; allowed are {known}; for example seed=7")
     return Cluster(
         brokers,
         config,
@@ -146,8 +150,9 @@ class Handle(ABC):
 
         def alter() -> None:
             topic = self.state.controller.image.topics.get(name)
-            held = {} if topic is None else topic.configs
-            self.state.controller.set_topic_configs(name, {**held, **named})
+            if topic is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name}.")
+            self.state.controller.set_topic_configs(name, {**topic.configs, **named})
 
         self._run(alter)
 
@@ -215,6 +220,17 @@ class Handle(ABC):
         if not 0 <= broker_id < len(self.state.nodes):
             raise ValueError(f"broker({broker_id}): ids are 0 to {len(self.state.nodes) - 1}")
         return BrokerHandle(self, broker_id)
+
+    def reset(self) -> None:
+        """As if just made: topics, groups, quotas, settings, journal and clock offset gone, connections closed, its own topics back."""
+
+        def act() -> None:
+            self.state.reset()
+            if isinstance(self.state.clock, JumpClock):
+                self.state.clock.reset()
+
+        self._run(act)
+        self.create_topics()
 
     def run_in_loop(self, action: Callable[[], T]) -> T:
         """Anything else, as a turn of its own: `c.run_in_loop(lambda: c.state.timers.next_deadline_ms())`."""

@@ -58,7 +58,9 @@ def producer(kafka: TestCluster, **settings: Any) -> Producer:
     return Producer({"bootstrap.servers": kafka.bootstrap, **settings})
 
 
+@pytest.fixture
 def admin(kafka: TestCluster) -> AdminClient:
+    """Kept until the end of the test: one that is dropped takes its answers along."""
     return AdminClient({"bootstrap.servers": kafka.bootstrap})
 
 
@@ -118,7 +120,7 @@ def test_P1_every_kind_of_acks(kafka: TestCluster, acks: str) -> None:
     eventually(lambda: len(kafka.records("t")) == 30, "all are there")
 
 
-def test_L6_offsets_for_times_and_watermarks(kafka: TestCluster, consumer: Make) -> None:
+def test_L6_offsets_for_times_and_watermarks(kafka: TestCluster, admin: AdminClient, consumer: Make) -> None:
     made = producer(kafka)
     for i in range(10):
         made.produce("t", value=b"v", partition=0, timestamp=START_MS + i * 100)
@@ -131,43 +133,41 @@ def test_L6_offsets_for_times_and_watermarks(kafka: TestCluster, consumer: Make)
         TopicPartition("t", 0): OffsetSpec.latest(),
         TopicPartition("t", 1): OffsetSpec.earliest(),
     }
-    offsets = {p.partition: f.result(SECONDS).offset for p, f in admin(kafka).list_offsets(by_spec).items()}
+    offsets = {p.partition: f.result(SECONDS).offset for p, f in admin.list_offsets(by_spec).items()}
     assert offsets == {0: 10, 1: 0}
-    [latest] = admin(kafka).list_offsets({TopicPartition("t", 0): OffsetSpec.max_timestamp()}).values()
+    [latest] = admin.list_offsets({TopicPartition("t", 0): OffsetSpec.max_timestamp()}).values()
     assert (latest.result(SECONDS).offset, latest.result(SECONDS).timestamp) == (9, START_MS + 900)
 
 
-def test_topics_are_created_described_listed_and_deleted(kafka: TestCluster) -> None:
-    client = admin(kafka)
-    [made] = client.create_topics([NewTopic("made", 4, 2, config={"max.message.bytes": "2000"})]).values()
+def test_topics_are_created_described_listed_and_deleted(kafka: TestCluster, admin: AdminClient) -> None:
+    [made] = admin.create_topics([NewTopic("made", 4, 2, config={"max.message.bytes": "2000"})]).values()
     made.result(SECONDS)
-    listed = client.list_topics(timeout=SECONDS)
+    listed = admin.list_topics(timeout=SECONDS)
     assert set(listed.topics) == {"t", "made"}
     assert [len(p.replicas) for p in listed.topics["made"].partitions.values()] == [2] * 4
-    [again] = client.create_topics([NewTopic("made", 1, 1)]).values()
+    [again] = admin.create_topics([NewTopic("made", 1, 1)]).values()
     with pytest.raises(KafkaException, match="TOPIC_ALREADY_EXISTS"):
         again.result(SECONDS)
-    [deleted] = client.delete_topics(["made"]).values()
+    [deleted] = admin.delete_topics(["made"]).values()
     deleted.result(SECONDS)
-    assert set(client.list_topics(timeout=SECONDS).topics) == {"t"}
+    assert set(admin.list_topics(timeout=SECONDS).topics) == {"t"}
 
 
-def test_configs_are_described_and_altered(kafka: TestCluster) -> None:
-    client = admin(kafka)
+def test_configs_are_described_and_altered(kafka: TestCluster, admin: AdminClient) -> None:
     change = ConfigEntry("max.message.bytes", "3000", incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ResourceType.TOPIC, "t", incremental_configs=[change])
-    [altered] = client.incremental_alter_configs([topic]).values()
+    [altered] = admin.incremental_alter_configs([topic]).values()
     altered.result(SECONDS)
-    [described] = client.describe_configs([ConfigResource(ResourceType.TOPIC, "t")]).values()
+    [described] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, "t")]).values()
     held = described.result(SECONDS)
     assert (held["max.message.bytes"].value, held["max.message.bytes"].is_default) == ("3000", False)
     assert held["cleanup.policy"].value == "delete"
-    [of_broker] = client.describe_configs([ConfigResource(ResourceType.BROKER, "2")]).values()
+    [of_broker] = admin.describe_configs([ConfigResource(ResourceType.BROKER, "2")]).values()
     assert of_broker.result(SECONDS)["broker.rack"].value == "c"
 
 
-def test_the_cluster_describes_itself(kafka: TestCluster) -> None:
-    described = admin(kafka).describe_cluster().result(SECONDS)
+def test_the_cluster_describes_itself(kafka: TestCluster, admin: AdminClient) -> None:
+    described = admin.describe_cluster().result(SECONDS)
     assert {node.id: node.rack for node in described.nodes} == {0: "a", 1: "b", 2: "c"}
 
 
@@ -184,6 +184,7 @@ class Member:
     def __init__(self, consumer: Make, **settings: Any) -> None:
         self.consumer = consumer(**settings)
         self.values: list[bytes] = []
+        self.share: set[int] = set()
         self.times = 0
         self.consumer.subscribe(["t"], on_assign=self._assigned)
         self._running = Running(self._poll)
@@ -196,13 +197,24 @@ class Member:
         if message is not None and message.error() is None:
             self.values.append(message.value())
             self.consumer.store_offsets(message)
-
-    @property
-    def share(self) -> set[int]:
-        return {p.partition for p in self.consumer.assignment()}
+        self.share = {p.partition for p in self.consumer.assignment()}
 
     def stop(self) -> None:
         self._running.stop()
+
+
+@pytest.fixture
+def member(consumer: Make) -> Iterator[Callable[..., Member]]:
+    """`member(**settings)`, stopped at the end and before its consumer is closed."""
+    made: list[Member] = []
+
+    def new(**settings: Any) -> Member:
+        made.append(Member(consumer, **settings))
+        return made[-1]
+
+    yield new
+    for one in made:
+        one.stop()
 
 
 def shared(*members: Member) -> bool:
@@ -212,23 +224,23 @@ def shared(*members: Member) -> bool:
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
-def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, consumer: Make, strategy: str) -> None:
+def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, admin: AdminClient, member: Callable[..., Member], strategy: str) -> None:
     settings = {"partition.assignment.strategy": strategy, "enable.auto.offset.store": False}
-    kafka.produce("t", [(None, b"%d" % i) for i in range(300)])
-    first, second = Member(consumer, **settings), Member(consumer, **settings)
+    first, second = member(**settings), member(**settings)
     eventually(lambda: shared(first, second), "the two share the three partitions")
-    eventually(lambda: len(set(first.values + second.values)) == 300, "all is read")
-    client = admin(kafka)
-    [described] = client.describe_consumer_groups(["g"]).values()
+    kafka.produce("t", [(None, b"%d" % i) for i in range(300)])
+    eventually(lambda: len(first.values + second.values) >= 300, "all is read")
+    assert len(set(first.values + second.values)) == len(first.values + second.values) == 300
+    [described] = admin.describe_consumer_groups(["g"]).values()
     assert len(described.result(SECONDS).members) == 2
-    assert [g.group_id for g in client.list_consumer_groups().result(SECONDS).valid] == ["g"]
-    for member in (first, second):
-        member.stop()
-        member.consumer.commit(asynchronous=False)
-        member.consumer.close()
-    [held] = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")]).values()
+    assert [g.group_id for g in admin.list_consumer_groups().result(SECONDS).valid] == ["g"]
+    for one in (first, second):
+        one.stop()
+        one.consumer.commit(asynchronous=False)
+        one.consumer.close()
+    [held] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")]).values()
     assert {p.offset for p in held.result(SECONDS).topic_partitions} == {100}
-    third = Member(consumer, **settings)
+    third = member(**settings)
     eventually(lambda: third.share == {0, 1, 2}, "the third has all")
     kafka.produce("t", [(None, b"more %d" % i) for i in range(3)])
     eventually(lambda: len(third.values) >= 3, "what is new arrives")
@@ -236,13 +248,13 @@ def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, consumer: Make, 
     assert sorted(third.values) == [b"more 0", b"more 1", b"more 2"]
 
 
-def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, consumer: Make) -> None:
-    static, other = Member(consumer, **{"group.instance.id": "one"}), Member(consumer)
+def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, member: Callable[..., Member]) -> None:
+    static, other = member(**{"group.instance.id": "one"}), member()
     eventually(lambda: shared(static, other), "the two share")
     static.stop()
     had, before = static.share, other.times
     static.consumer.close()
-    again = Member(consumer, **{"group.instance.id": "one"})
+    again = member(**{"group.instance.id": "one"})
     eventually(lambda: again.share, "it is back")
     assert again.share == had
     assert other.times == before
@@ -250,8 +262,8 @@ def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, cons
     other.stop()
 
 
-def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: TestCluster, consumer: Make) -> None:
-    gone, stays = Member(consumer, **{"group.instance.id": "gone"}), Member(consumer)
+def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: TestCluster, member: Callable[..., Member]) -> None:
+    gone, stays = member(**{"group.instance.id": "gone"}), member()
     eventually(lambda: shared(gone, stays), "the two share")
     gone.stop()
     gone.consumer.close()  # a static member does not say that it leaves

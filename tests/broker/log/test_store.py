@@ -233,3 +233,16 @@ def test_segment_files_take_half_of_the_descriptors_that_the_process_may_open(
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (allowed, allowed))
     assert MemoryBudget(0).file_limit == file_limit
+
+
+def test_segment_files_leave_descriptors_to_connections() -> None:
+    """Beyond the memory budget each partition needs a file; when half of all descriptors are taken an append fails and says why."""
+    budget = MemoryBudget(0)
+    budget.file_limit = 3
+    stores = [Store(budget) for _ in range(4)]
+    for store in stores[:3]:
+        store.append(b"x" * 100)
+    with pytest.raises(StorageError, match=r"--memory.*ulimit"):
+        stores[3].append(b"x" * 100)
+    stores[0].close()
+    assert stores[3].append(b"x" * 100) == 0

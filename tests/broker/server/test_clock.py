@@ -226,7 +226,7 @@ async def test_advance_inside_the_loop() -> None:
         await client.send(fetch(("t", 0, 0), max_wait_ms=250), 11)
         await c.wait_for(lambda journal: journal.events("parked"))
         begun_ms = c.state.clock.now_ms()
-        await asyncio.gather(c.advance(200), c.advance(200))
+        await asyncio.gather(c.clock.advance(200), c.clock.advance(200))
         await client.answer()
         assert c.journal.requests("Fetch")[0].at_ms == begun_ms + 250
         assert c.state.clock.now_ms() == begun_ms + 400

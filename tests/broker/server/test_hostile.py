@@ -100,9 +100,9 @@ async def test_W1_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_li
 async def test_W1_a_partial_frame_waits_until_the_idle_time_is_over() -> None:
     async with serving(config={"connections.max.idle.ms": "5000"}, clock="manual") as (cluster, client):
         await client.send_bytes(frame(metadata(), 1)[:-1])
-        await cluster.advance(4999)
+        await cluster.clock.advance(4999)
         assert len(channels(cluster)) == 1
-        await cluster.advance(1)
+        await cluster.clock.advance(1)
         assert await client.rest() == b""
 
 
@@ -363,7 +363,7 @@ async def test_W8_a_deadline_that_fails_does_not_stop_the_others(errors_expected
         cluster.run_in_loop(lambda: cluster.state.timers.at(now_ms + 10, lambda _: 1 / 0))  # type: ignore[arg-type, return-value]
         await client.send(fetch(("t", 0, 0), max_wait_ms=10), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))
-        await cluster.advance(10)
+        await cluster.clock.advance(10)
         assert (await client.answer()).correlation_id == 1
     async with serving(topics={"t": 1}, clock="system") as (cluster, client):
         now_ms = cluster.state.clock.now_ms()

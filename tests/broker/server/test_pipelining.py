@@ -30,9 +30,9 @@ async def test_W9_a_long_poll_holds_back_what_was_sent_behind_it() -> None:
         assert await ids(client, 1) == [1]
         await cluster.wait_for(lambda journal: journal.events("parked"))
         begun_ms = cluster.state.clock.now_ms()
-        await cluster.advance(PARK_MS - 1)
+        await cluster.clock.advance(PARK_MS - 1)
         assert len(cluster.journal.requests()) == 1
-        await cluster.advance(1)
+        await cluster.clock.advance(1)
         assert await ids(client, 3) == [2, 3, 4]
         assert [seen.at_ms - begun_ms for seen in cluster.journal.requests()] == [0] + [PARK_MS] * 3
 
@@ -124,9 +124,9 @@ async def test_W10_a_half_closed_client_is_answered_when_its_long_poll_is_over(t
         await client.send_bytes(b"".join(client.frame(r, 1 if i else 11) for i, r in enumerate(requests)))
         client.finish()
         await cluster.wait_for(lambda journal: journal.events("parked"))
-        await cluster.advance(PARK_MS - 1)
+        await cluster.clock.advance(PARK_MS - 1)
         assert len(channels(cluster)) == 1
-        await cluster.advance(1)
+        await cluster.clock.advance(1)
         assert await ids(client, 1 + trailing) == [1, 2][: 1 + trailing]
         assert await client.rest() == b""
         await until(lambda: not channels(cluster))
@@ -139,9 +139,9 @@ async def test_W10_a_half_closed_client_is_answered_when_its_throttle_is_over() 
         await client.send_bytes(client.frame(produce("t", batch(bytes(15_000))), 9) + client.frame(metadata(), 1))
         client.finish()
         answer = (await client.answer()).message
-        await cluster.advance(answer.throttle_time_ms - 1)
+        await cluster.clock.advance(answer.throttle_time_ms - 1)
         assert len(cluster.journal.requests()) == 1
-        await cluster.advance(1)
+        await cluster.clock.advance(1)
         assert await ids(client, 1) == [2]
         assert await client.rest() == b""
         await until(lambda: not channels(cluster))
@@ -178,7 +178,7 @@ async def test_W10_after_an_answer_that_could_not_be_written_no_more_requests_ar
         # Not read while one frame waits, so the reset is seen by the write and by nothing before.
         assert not channels(cluster)[0]._transport.is_reading()
         client.reset()
-        await cluster.advance(PARK_MS)
+        await cluster.clock.advance(PARK_MS)
         await until(lambda: not channels(cluster))
         assert len(cluster.journal.requests("Produce")) == 0
 
@@ -233,5 +233,5 @@ async def test_W9_behind_a_parked_request_one_whole_frame_is_read_and_no_more() 
         assert len(rest) > 5_000_000
         frames = channels(cluster)[0]._connection._frames
         assert len(one) <= frames.owned_bytes <= 2 * len(one) + 100_000
-        await cluster.advance(PARK_MS)
+        await cluster.clock.advance(PARK_MS)
         assert await ids(client, 1) == [1]

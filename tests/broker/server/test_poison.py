@@ -222,7 +222,7 @@ async def test_Q4_the_quota_of_a_client_id_is_found_after_its_frame_is_gone() ->
         cluster.set_quota(client_id="limited", producer_byte_rate=1000.0)
         first = await client.ask(produce("t", batch(bytes(15_000))), 9)
         assert first.throttle_time_ms > 0
-        await cluster.advance(first.throttle_time_ms)
+        await cluster.clock.advance(first.throttle_time_ms)
         second = await client.ask(produce("t", batch(bytes(15_000))), 9)
         assert second.throttle_time_ms > first.throttle_time_ms
         assert [seen.client_id for seen in cluster.journal.requests(client_id="limited")] == ["limited", "limited"]

@@ -173,7 +173,7 @@ async def test_W9_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itsel
         [open_channel] = channels(cluster)
         await until(lambda: open_channel._sending is None)
         assert not open_channel._transport.is_reading()
-        await cluster.advance(60_000)
+        await cluster.clock.advance(60_000)
         assert [(await client.answer()).correlation_id for _ in range(2)] == [2, 3]
         await until(open_channel._transport.is_reading)
 
@@ -214,9 +214,9 @@ async def test_T6_T7_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bo
         assert connection.state is MuteState.MUTED_AND_THROTTLED
         assert not open_channel._transport.is_reading()
         await client.send(metadata(), 1)
-        await cluster.advance(4000)
+        await cluster.clock.advance(4000)
         assert len(cluster.journal.requests("Metadata")) == 1
-        await cluster.advance(1000)
+        await cluster.clock.advance(1000)
         assert (await client.answer()).correlation_id == 2
         assert cluster.journal.requests("Metadata")[1].at_ms == begun_ms + 5000  # T-8
 
@@ -226,7 +226,7 @@ async def test_T6_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_
         await client.ask(metadata(), 1)
         connection = answer_by_hand(cluster, (b"head", file_range(cluster, 8_000_000)), throttle_ms=500)
         await client.send(metadata(), 1)
-        await cluster.advance(500)
+        await cluster.clock.advance(500)
         assert connection.state is MuteState.MUTED_AND_RESPONSE_PENDING
         assert len(cluster.journal.requests("Metadata")) == 1
         await client.data(8_000_004)
@@ -294,9 +294,9 @@ async def nothing_is_left(cluster: AsyncTestCluster) -> None:
 @pytest.mark.parametrize("sendfile", SENDFILE)
 async def test_W11_an_idle_close_while_it_sends(sendfile: bool) -> None:
     async with stalled(sendfile, connections_max_idle_ms="5000") as (cluster, client):
-        await cluster.advance(4999)
+        await cluster.clock.advance(4999)
         assert len(channels(cluster)) == 1
-        await cluster.advance(1)
+        await cluster.clock.advance(1)
         await nothing_is_left(cluster)
         assert len(await client.rest()) < 8 * MIB
 
