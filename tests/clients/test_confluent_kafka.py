@@ -89,7 +89,8 @@ def send(made: Producer, count: int, **where: Any) -> None:
 def test_records_come_back_whole_in_every_compression(kafka: TestCluster, consumer: Make, kind: str) -> None:
     made = producer(kafka, **{"compression.type": kind, "linger.ms": 50})
     wanted = [
-        (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("none", None)]) for i in range(100)
+        (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("none", None)])
+        for i in range(100)
     ]
     for timestamp_ms, key, value, headers in wanted:
         made.produce("t", key=key, value=value, headers=headers, timestamp=timestamp_ms)
@@ -224,7 +225,9 @@ def shared(*members: Member) -> bool:
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
-def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, admin: AdminClient, member: Callable[..., Member], strategy: str) -> None:
+def test_a_group_shares_commits_and_goes_on(
+    kafka: TestCluster, admin: AdminClient, member: Callable[..., Member], strategy: str
+) -> None:
     settings = {"partition.assignment.strategy": strategy, "enable.auto.offset.store": False}
     first, second = member(**settings), member(**settings)
     eventually(lambda: shared(first, second), "the two share the three partitions")
@@ -236,7 +239,9 @@ def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, admin: AdminClie
     assert [g.group_id for g in admin.list_consumer_groups().result(SECONDS).valid] == ["g"]
     for one in (first, second):
         one.stop()
+    for one in (first, second):
         one.consumer.commit(asynchronous=False)
+    for one in (first, second):
         one.consumer.close()
     [held] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")]).values()
     assert {p.offset for p in held.result(SECONDS).topic_partitions} == {100}
@@ -262,7 +267,9 @@ def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, memb
     other.stop()
 
 
-def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: TestCluster, member: Callable[..., Member]) -> None:
+def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(
+    kafka: TestCluster, member: Callable[..., Member]
+) -> None:
     gone, stays = member(**{"group.instance.id": "gone"}), member()
     eventually(lambda: shared(gone, stays), "the two share")
     gone.stop()
