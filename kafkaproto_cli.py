@@ -13,13 +13,21 @@ def main() -> int:
         return 2
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if command == "broker":
-        gc.disable()  # nothing that imports leave is garbage; the broker turns it on again
-        from broker.server.main import main as broker
-
         return broker(arguments)
     wanted_help = command in ("-h", "--help", "help")
     (sys.stdout if wanted_help else sys.stderr).write(USAGE)
     return 0 if wanted_help else 2
+
+
+def broker(arguments: list[str]) -> int:
+    """`kafkaproto broker` and `python -m broker`. Whoever interrupts it while it still imports sees no traceback."""
+    gc.disable()  # nothing that imports leave is garbage; the broker turns it on again
+    try:
+        from broker.server.main import main as run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        return 0
 
 
 if __name__ == "__main__":

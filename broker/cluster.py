@@ -99,7 +99,7 @@ class Cluster:
         self.groups = self._new_groups()
         self._stores = Stores(self.budget)
         self._next_producer_id = 0
-        self._isr_changes: dict[tuple[str, int], Sequence[int]] = {}
+        self._isr_changes: dict[tuple[str, int], set[int]] = {}
         self.request_cost_ms: dict[str, float] = {}
         """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
         self.on_broker_change: list[Callable[[Node], None]] = []
@@ -212,10 +212,18 @@ class Cluster:
     # ---- the controller's decisions ------------------------------------------------------------------------------------------
 
     def _change_isr(self, topic: str, index: int, isr: Sequence[int]) -> None:
-        """One image for all that leaders decide in a turn: a broker that comes back joins thousands of partitions at once."""
+        """One image for all that leaders decide in a turn: a broker that comes back joins thousands of partitions at once.
+
+        What comes is a change of the in-sync replicas as published: who joins and who leaves is added to what is decided already.
+        """
+        state = self.controller.image.partition(topic, index)
+        if state is None:
+            return
         if not self._isr_changes:
             self.turn.soon(self._publish_isr)
-        self._isr_changes[(topic, index)] = isr
+        published, wanted = set(state.isr), set(isr)
+        decided = self._isr_changes.get((topic, index), published)
+        self._isr_changes[(topic, index)] = (decided | (wanted - published)) - (published - wanted)
 
     def _publish_isr(self, now_ms: int) -> None:
         changes, self._isr_changes = self._isr_changes, {}

@@ -6,7 +6,7 @@ Every change is one new image, published to whoever listens. Knows no log and no
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -174,7 +174,7 @@ class Controller:
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
-    def change_isr(self, wanted: Mapping[tuple[str, int], Sequence[int]]) -> None:
+    def change_isr(self, wanted: Mapping[tuple[str, int], Collection[int]]) -> None:
         """What leaders decided about their followers, all in one image (`AlterPartition`). Only live replicas may join."""
         changed: dict[str, Topic] = {}
         for (name, index), isr in wanted.items():

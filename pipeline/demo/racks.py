@@ -60,7 +60,7 @@ def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
     if rack is not None:
         settings["client.rack"] = rack
     consumer = Consumer(settings)
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[int | None, int | None]] = set()
     try:
         consumer.assign([TopicPartition(TOPIC, i, OFFSET_BEGINNING) for i in range(PARTITIONS)])
         while len(seen) < RECORDS:

@@ -81,3 +81,21 @@ def test_an_advertised_listener_that_does_not_exist_is_an_error_that_names_those
     ) as raised:
         of(listeners="A://h:1,B://h:2", advertised_listeners="C://h:1")
     assert "for example advertised.listeners=A://localhost:9092" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"listeners": "SSL://127.0.0.1:0"}, "listener SSL"),
+        ({"listener.security.protocol.map": "PLAINTEXT:SASL_SSL"}, "listener PLAINTEXT is SASL_SSL"),
+        (
+            {"listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "B:PLAINTEXT"},
+            "listener A has no protocol",
+        ),
+        ({"listener.security.protocol.map": "PLAINTEXT"}, "no NAME:PROTOCOL"),
+    ],
+)
+def test_only_plaintext_is_served_and_anything_else_is_refused(settings: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as refused:
+        listeners_of(ClusterConfig(settings).for_broker(0), "127.0.0.1", 0)
+    assert "for example" in str(refused.value)

@@ -405,3 +405,27 @@ def test_replicating_copies_no_bytes() -> None:
     cluster.connect().ask(produce("t", batch_of_bytes(40_000), acks=-1), 9)
     assert cluster.state.budget.used_bytes - used < 2 * 40_000
     assert replica(cluster, 0).log.store is replica(cluster, 2).log.store
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
+def test_P15_followers_that_come_back_in_one_turn_all_join(order: tuple[int, ...]) -> None:
+    cluster = three()
+    cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
+    for broker_id in order:
+        cluster.state.stop_broker(broker_id)
+        cluster.run()
+    for broker_id in order:
+        cluster.state.start_broker(broker_id)
+        cluster.run()
+    assert set(isr(cluster)) == {0, 1, 2}
+
+
+def test_P15_who_leaves_and_who_joins_in_one_turn_are_both_heard() -> None:
+    cluster = three()
+    cluster.state._change_isr("t", 0, (0, 1))
+    cluster.run()
+    assert isr(cluster) == (0, 1)
+    cluster.state._change_isr("t", 0, (0,))
+    cluster.state._change_isr("t", 0, (0, 1, 2))
+    cluster.run()
+    assert isr(cluster) == (0, 2)

@@ -1,139 +1,317 @@
-"""aiokafka against the broker, both in one loop or each in its own: records, groups, transactions' absence, quotas."""
+"""aiokafka, in the loop in which the brokers run too (`async_cluster`)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import TopicAlreadyExistsError
 
 from broker.testing import AsyncTestCluster, async_cluster
+from tests.clients.conftest import (
+    CODECS,
+    PATIENCE_SECONDS,
+    RACKS,
+    START_MS,
+    TOPICS,
+    batch_headers,
+    codecs,
+    fetched_bytes,
+)
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.timeout(60),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
-]
+pytestmark = pytest.mark.clients
+
+Make = Callable[..., Awaitable[Any]]
 
 
 @pytest.fixture
 async def kafka() -> AsyncIterator[AsyncTestCluster]:
-    async with async_cluster(3, {"t": {"partitions": 3, "replication_factor": 3}}) as c:
-        yield c
+    """Three brokers in racks a, b, c in the test's own loop; topic "t" with 3 partitions on all of them."""
+    async with async_cluster(3, TOPICS, RACKS) as running:
+        yield running
 
 
-async def read(kafka: AsyncTestCluster, count: int, **options: Any) -> list[Any]:
-    consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", **options)
-    await consumer.start()
-    try:
-        consumer.assign([TopicPartition("t", p) for p in range(3)])
-        got: list[Any] = []
-        while len(got) < count:
-            for records in (await consumer.getmany(timeout_ms=500)).values():
-                got += records
-        return got
-    finally:
-        await consumer.stop()
+@pytest.fixture
+async def make(kafka: AsyncTestCluster) -> AsyncIterator[Make]:
+    """`await make(AIOKafkaConsumer, …)`: a started client of the cluster, stopped at the end."""
+    made: list[Any] = []
+
+    async def new(kind: Any, *arguments: Any, **settings: Any) -> Any:
+        client = kind(*arguments, bootstrap_servers=kafka.bootstrap, **settings)
+        made.append(client)
+        await client.start()
+        return client
+
+    yield new
+    for client in made:
+        await (client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
 
 
-@pytest.mark.parametrize("compression", [None, "gzip", "snappy", "lz4", "zstd"])
-async def test_records_come_back_as_they_went(kafka: AsyncTestCluster, compression: str | None) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, compression_type=compression, acks="all")
-    await producer.start()
-    sent = [
-        await producer.send(
-            "t", b"v%d" % i, key=b"k%d" % i, headers=[("h", b"%d" % i)], timestamp_ms=1_700_000_000_000 + i
-        )
+def all_of(topic: str) -> list[TopicPartition]:
+    return [TopicPartition(topic, i) for i in range(3)]
+
+
+async def reader(make: Make, **settings: Any) -> Any:
+    """A consumer at the beginning of topic t."""
+    consumer = await make(AIOKafkaConsumer, **settings)
+    consumer.assign(all_of("t"))
+    await consumer.seek_to_beginning()
+    return consumer
+
+
+async def read(consumer: Any, count: int) -> list[Any]:
+    found: list[Any] = []
+    while len(found) < count:
+        polled = await consumer.getmany(timeout_ms=10_000)
+        assert polled, f"{len(found)} of {count} records came, then none for ten seconds"
+        found += [record for batch in polled.values() for record in batch]
+    assert len(found) == count
+    return found
+
+
+async def eventually(condition: Callable[[], object], what: str) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE_SECONDS
+    while not condition():
+        assert loop.time() < deadline, f"not within {PATIENCE_SECONDS} s: {what}"
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("kind", CODECS)
+async def test_records_come_back_whole_in_every_compression(kafka: AsyncTestCluster, make: Make, kind: str) -> None:
+    producer = await make(AIOKafkaProducer, compression_type=None if kind == "none" else kind, linger_ms=50)
+    wanted = [
+        (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, (("n", b"%d" % i), ("empty", b"")))
         for i in range(100)
     ]
+    sent = [
+        await producer.send("t", key=key, value=value, headers=list(headers), timestamp_ms=timestamp_ms)
+        for timestamp_ms, key, value, headers in wanted
+    ]
+    sent.append(await producer.send("t", key=b"gone", value=None))
     await asyncio.gather(*sent)
-    await producer.stop()
-    got = {r.key: r for r in await read(kafka, 100)}
-    for i in range(100):
-        record = got[b"k%d" % i]
-        assert (record.value, record.headers, record.timestamp) == (
-            b"v%d" % i,
-            (("h", b"%d" % i),),
-            1_700_000_000_000 + i,
-        )
+    assert codecs(kafka) == {CODECS[kind]}
+    seen = await read(await reader(make), 101)
+    assert [r.value for r in seen if r.key == b"gone"] == [None]
+    assert sorted((r.timestamp, r.key, r.value, tuple(r.headers)) for r in seen if r.key != b"gone") == wanted
 
 
-async def test_P18_an_idempotent_producer(kafka: AsyncTestCluster) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, enable_idempotence=True)
-    await producer.start()
-    places = [await producer.send_and_wait("t", b"%d" % i, partition=0) for i in range(10)]
-    await producer.stop()
-    assert [p.offset for p in places] == list(range(10))
-    assert kafka.journal.requests(api="InitProducerId")
+async def test_the_idempotent_producer_numbers_its_batches(kafka: AsyncTestCluster, make: Make) -> None:
+    producer = await make(AIOKafkaProducer, enable_idempotence=True)
+    for i in range(4):
+        await producer.send_and_wait("t", b"%d" % i, partition=0)
+    headers = batch_headers(kafka)
+    assert headers[0].producer_id >= 0
+    assert [h.base_sequence for h in headers] == [0, 1, 2, 3]
 
 
-async def test_a_group_shares_commits_and_resumes(kafka: AsyncTestCluster) -> None:
-    def member() -> AIOKafkaConsumer:
-        return AIOKafkaConsumer(
-            "t", bootstrap_servers=kafka.bootstrap, group_id="g", auto_offset_reset="earliest", enable_auto_commit=False,
-            heartbeat_interval_ms=100, session_timeout_ms=10_000,
-        )  # fmt: skip
-
-    first, second = member(), member()
-    await first.start()
-    await second.start()
-    while sorted(len(m.assignment()) for m in (first, second)) != [1, 2]:
-        await asyncio.gather(*(m.getmany(timeout_ms=100) for m in (first, second)))
-    kafka.produce("t", [f"v{i}" for i in range(30)])
-    seen: list[tuple[int, int]] = []
-
-    async def take(*members: AIOKafkaConsumer) -> None:
-        for many in await asyncio.gather(*(m.getmany(timeout_ms=100) for m in members)):
-            seen.extend((r.partition, r.offset) for records in many.values() for r in records)
-
-    while len(set(seen)) < 30:
-        await take(first, second)
-    await first.commit()
-    await second.commit()
-    await first.stop()
-    await second.stop()
-    kafka.produce("t", [f"w{i}" for i in range(6)])
-    third = member()
-    await third.start()
-    while len(seen) < 36:
-        await take(third)
-    await third.stop()
-    assert len(set(seen)) == len(seen) == 36
-
-
-async def test_L6_offsets_for_times(kafka: AsyncTestCluster) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
-    await producer.start()
+@pytest.mark.parametrize("acks", [0, 1, "all"])
+async def test_P1_every_kind_of_acks(kafka: AsyncTestCluster, make: Make, acks: object) -> None:
+    producer = await make(AIOKafkaProducer, acks=acks)
     for i in range(10):
-        await producer.send_and_wait("t", b"v", partition=1, timestamp_ms=1000 + 10 * i)
-    await producer.stop()
-    consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap)
-    await consumer.start()
-    place = TopicPartition("t", 1)
-    assert (await consumer.offsets_for_times({place: 1035}))[place].offset == 4
-    assert (await consumer.beginning_offsets([place]), await consumer.end_offsets([place])) == ({place: 0}, {place: 10})
-    await consumer.stop()
+        await producer.send_and_wait("t", b"%d" % i)
+    await eventually(lambda: len(kafka.records("t")) == 10, "all are there")
 
 
-async def test_topics_are_made_and_deleted(kafka: AsyncTestCluster) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
-    await admin.start()
-    await admin.create_topics([NewTopic("made", 2, 2)])
-    assert "made" in await admin.list_topics()
+async def test_L6_offsets_for_times_beginning_and_end(kafka: AsyncTestCluster, make: Make) -> None:
+    producer = await make(AIOKafkaProducer)
+    for i in range(10):
+        await producer.send_and_wait("t", b"v", partition=0, timestamp_ms=START_MS + i * 100)
+    consumer = await reader(make)
+    first = TopicPartition("t", 0)
+    found = await consumer.offsets_for_times({first: START_MS + 350})
+    assert (found[first].offset, found[first].timestamp) == (4, START_MS + 400)
+    assert (await consumer.offsets_for_times({first: START_MS + 901}))[first] is None
+    assert await consumer.beginning_offsets(all_of("t")) == dict.fromkeys(all_of("t"), 0)
+    assert (await consumer.end_offsets(all_of("t")))[first] == 10
+
+
+async def test_topics_are_created_described_listed_and_deleted(kafka: AsyncTestCluster, make: Make) -> None:
+    admin = await make(AIOKafkaAdminClient)
+    await admin.create_topics([NewTopic("made", 4, 2, topic_configs={"max.message.bytes": "2000"})])
+    assert set(await admin.list_topics()) == {"t", "made"}
+    [made] = await admin.describe_topics(["made"])
+    assert [len(p["replicas"]) for p in made["partitions"]] == [2] * 4
+    again = await admin.create_topics([NewTopic("made", 1, 1)])
+    assert [error[1] for error in again.topic_errors] == [TopicAlreadyExistsError.errno]
     await admin.delete_topics(["made"])
-    assert "made" not in await admin.list_topics()
-    await admin.close()
+    assert await admin.list_topics() == ["t"]
 
 
-async def test_T1_over_its_quota_a_producer_is_muted_and_loses_nothing(kafka: AsyncTestCluster) -> None:
-    kafka.set_quota(client_id="limited", producer_byte_rate=50_000)
-    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, client_id="limited", max_request_size=2_000_000)
-    await producer.start()
-    for _ in range(6):
-        await producer.send_and_wait("t", b"x" * 100_000, partition=0)
-    await producer.stop()
-    assert len(kafka.records("t")) == 6
-    assert kafka.journal.throttles("Produce")
+async def test_configs_and_the_cluster_are_described(kafka: AsyncTestCluster, make: Make) -> None:
+    admin = await make(AIOKafkaAdminClient)
+    kafka.alter_topic("t", max_message_bytes="3000")
+    [answer] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "t")])
+    held = {entry[0]: entry[1] for entry in answer.resources[0][4]}
+    assert held["max.message.bytes"] == "3000"
+    assert held["cleanup.policy"] == "delete"
+    described = await admin.describe_cluster()
+    assert [b["rack"] for b in sorted(described["brokers"], key=lambda b: b["node_id"])] == ["a", "b", "c"]
+
+
+async def test_M3_a_topic_that_is_not_there_is_made_for_a_producer(kafka: AsyncTestCluster, make: Make) -> None:
+    producer = await make(AIOKafkaProducer)
+    await producer.send_and_wait("new", b"first")
+    assert [record.value for record in kafka.records("new")] == [b"first"]
+
+
+class Assigned(ConsumerRebalanceListener):
+    """Counts how often partitions were given to a member."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        pass
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self.times += 1
+
+
+class Member:
+    """A member of group g; the library joins and heartbeats by itself. `values`: what it has read."""
+
+    def __init__(self, consumer: Any) -> None:
+        self.consumer = consumer
+        self.listener = Assigned()
+        self.values: list[bytes] = []
+        consumer.subscribe(["t"], listener=self.listener)
+        self._task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        async for record in self.consumer:
+            self.values.append(record.value)
+
+    @property
+    def share(self) -> set[TopicPartition]:
+        return set(self.consumer.assignment())
+
+    async def stop(self) -> None:
+        """Read no more; still a member."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+@pytest.fixture
+async def member(make: Make) -> AsyncIterator[Callable[..., Awaitable[Member]]]:
+    made: list[Member] = []
+
+    async def new(**settings: Any) -> Member:
+        base = {"auto_offset_reset": "earliest", "enable_auto_commit": False, "heartbeat_interval_ms": 50}
+        made.append(Member(await make(AIOKafkaConsumer, group_id="g", **{**base, **settings})))
+        return made[-1]
+
+    yield new
+    for one in made:
+        await one.stop()
+
+
+def shared(*members: Member) -> bool:
+    """Whether each has a share, and all partitions are given once."""
+    held = [p for m in members for p in m.share]
+    return len(held) == len(set(held)) == 3 and all(m.share for m in members)
+
+
+Join = Callable[..., Awaitable[Member]]
+
+
+async def test_a_group_shares_commits_and_goes_on(kafka: AsyncTestCluster, make: Make, member: Join) -> None:
+    first, second = await member(), await member()
+    await eventually(lambda: shared(first, second), "the two share the three partitions")
+    kafka.produce("t", [(None, b"%d" % i) for i in range(300)])
+    await eventually(lambda: len(first.values + second.values) >= 300, "all is read")
+    assert len(set(first.values + second.values)) == len(first.values + second.values) == 300
+    admin = await make(AIOKafkaAdminClient)
+    assert await admin.list_consumer_groups() == [("g", "consumer")]
+    for one in (first, second):
+        await one.stop()
+        await one.consumer.commit()
+    held = await admin.list_consumer_group_offsets("g")
+    assert {p: o.offset for p, o in held.items()} == dict.fromkeys(all_of("t"), 100)
+    for one in (first, second):
+        await one.consumer.stop()
+    third = await member()
+    await eventually(lambda: len(third.share) == 3, "the third has all")
+    kafka.produce("t", [(None, b"more %d" % i) for i in range(3)])
+    await eventually(lambda: len(third.values) >= 3, "what is new arrives")
+    assert sorted(third.values) == [b"more 0", b"more 1", b"more 2"]
+
+
+async def test_a_static_member_comes_back_without_a_rebalance(kafka: AsyncTestCluster, member: Join) -> None:
+    static, other = await member(group_instance_id="one"), await member()
+    await eventually(lambda: shared(static, other), "the two share")
+    await static.stop()
+    had, before = static.share, other.listener.times
+    await static.consumer.stop()
+    again = await member(group_instance_id="one")
+    await eventually(lambda: again.share, "it is back")
+    assert again.share == had
+    assert other.listener.times == before
+
+
+async def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: AsyncTestCluster, member: Join) -> None:
+    gone, stays = await member(group_instance_id="gone"), await member()
+    await eventually(lambda: shared(gone, stays), "the two share")
+    await gone.stop()
+    await gone.consumer.stop()  # a static member does not say that it leaves
+    assert len(stays.share) < 3
+    await kafka.clock.advance(10_001)
+    await eventually(lambda: len(stays.share) == 3, "the other has all")
+
+
+async def test_Q7_T7_a_producer_under_a_quota_waits_until_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
+    kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
+    producer = await make(AIOKafkaProducer, client_id="limited")
+    await producer.send_and_wait("t", b"x" * 500_000, partition=0)
+    [throttled] = [r.throttle_time_ms for r in kafka.journal.requests(api="Produce")]
+    assert 40_000 <= throttled <= 40_200  # 500 kB at 10 kB/s, ten seconds' worth free
+    waiting = asyncio.create_task(producer.send_and_wait("t", b"next", partition=0))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()  # aiokafka does not wait by itself: the broker does not read
+    await kafka.clock.advance(throttled)
+    await asyncio.wait_for(waiting, 10)
+
+
+async def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
+    for _ in range(12):
+        kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
+    kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
+    consumer = await reader(make, client_id="limited", max_partition_fetch_bytes=110_000)
+    await read(consumer, 90)  # ten seconds' worth is free; what comes above it is taken back
+    await kafka.wait_for(lambda journal: journal.throttles("Fetch"))
+    await kafka.clock.advance(12_000)
+    await read(consumer, 30)
+
+
+async def test_N4_client_rack_reads_from_the_follower_in_that_rack(kafka: AsyncTestCluster, make: Make) -> None:
+    for i in range(3):
+        kafka.produce("t", [(None, b"x" * 500)] * 200, i)
+    await read(await reader(make, client_rack="b"), 600)
+    sent = fetched_bytes(kafka)
+    assert sent[1] > 20 * (sent[0] + sent[2])
+
+
+async def test_a_broker_stops_and_starts_while_a_client_works(kafka: AsyncTestCluster, make: Make) -> None:
+    producer = await make(AIOKafkaProducer, enable_idempotence=True, retry_backoff_ms=20)
+    for i in range(300):
+        if i == 100:
+            kafka.broker(1).stop()
+        if i == 200:
+            kafka.broker(1).start()
+            await kafka.settled()
+        await producer.send_and_wait("t", b"%d" % i, partition=i % 3)
+    assert sorted(int(r.value) for r in kafka.records("t")) == list(range(300))
+    assert sorted(int(r.value) for r in await read(await reader(make), 300)) == list(range(300))
+
+
+async def test_the_clock_moves_while_clients_are_connected(kafka: AsyncTestCluster, make: Make) -> None:
+    producer, consumer = await make(AIOKafkaProducer), await reader(make)
+    for _ in range(3):
+        await producer.send_and_wait("t", b"v")
+        await kafka.clock.advance(60_000)
+    assert len(await read(consumer, 3)) == 3
