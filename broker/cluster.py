@@ -62,7 +62,7 @@ class Cluster:
     def __init__(
         self,
         brokers: int = 1,
-        config: Mapping[str, str] | None = None,
+        config: Mapping[str, object] | None = None,
         *,
         semantics: Semantics = "kip",
         release_name: str = release.DEFAULT_RELEASE,
@@ -71,8 +71,10 @@ class Cluster:
         seed: int = 0,
         clock: Clock | None = None,
     ) -> None:
-        if brokers < 1:
-            raise ValueError(f"brokers={brokers}: allowed is 1 or more, for example 3")
+        if not isinstance(brokers, int) or brokers < 1:
+            raise ValueError(f"brokers={brokers!r}: allowed is 1 or more, for example 3")
+        if not isinstance(memory_bytes, int) or memory_bytes < 0:
+            raise ValueError(f"memory_bytes={memory_bytes!r}: allowed is 0 or more, for example {DEFAULT_MEMORY_BYTES}")
         if semantics not in SEMANTICS:
             raise ValueError(f"semantics {semantics!r} is not known; allowed: {', '.join(SEMANTICS)}; for example kip")
         self.semantics: Semantics = semantics

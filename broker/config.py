@@ -121,16 +121,19 @@ def as_text(value: object) -> str | None:
 class ClusterConfig:
     """All settings of a cluster's brokers. `for_broker` gives one broker's view.
 
-    static: "name" or "<broker id>.name" to text, as on the command line. Raises ConfigError for unknown names and bad values.
+    static: "name" or "<broker id>.name" to text, as on the command line, or to the number or truth it stands for.
+    Raises ConfigError for unknown names and bad values.
     """
 
-    def __init__(self, static: Mapping[str, str] | None = None, defaults: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, static: Mapping[str, object] | None = None, defaults: Mapping[str, object] | None = None
+    ) -> None:
         self.static_all: dict[str, Any] = {}
         self.static_broker: dict[int, dict[str, Any]] = {}
         self.dynamic_all: dict[str, Any] = {}
         self.dynamic_broker: dict[int, dict[str, Any]] = {}
         self._profile = dict(defaults or {})
-        self._given = dict(static or {})
+        self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
         for key, text in self._given.items():
             broker, name = split_broker(key)
             layer = self.static_all if broker is None else self.static_broker.setdefault(broker, {})

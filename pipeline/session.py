@@ -25,6 +25,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("KAFKAPROTO_CACHE") or Path.home() / ".cache" / "kafkaproto")
 
 
+def fetched() -> bool:
+    """Whether the connector lies in the cache already."""
+    name, version = CONNECTOR.split(":")[1:]
+    return any((cache_folder() / "spark-ivy" / "jars").glob(f"*{name}-{version}.jar"))
+
+
 def settings(scratch: Path) -> dict[str, str]:
     """What makes a session start and answer quickly. scratch: a folder for what Spark writes."""
     return {
@@ -52,7 +58,17 @@ def scratch_folder() -> Path:
 
 
 def start(name: str, scratch: Path, log: TextIO) -> SparkSession:
-    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end."""
+    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end.
+
+    Raises RuntimeError when this pyspark is not the one that the connector belongs to.
+    """
+    import pyspark
+
+    wanted = CONNECTOR.rsplit(":", 1)[1]
+    if pyspark.__version__ != wanted:
+        raise RuntimeError(
+            f"the connector {CONNECTOR} needs pyspark {wanted}, here is {pyspark.__version__}: pip install pyspark=={wanted}"
+        )
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession

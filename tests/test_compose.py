@@ -84,7 +84,8 @@ def test_the_image_copies_what_is_there_and_starts_the_script(services: dict[str
     assert [name for name in copied if not (ROOT / name).exists()] == []
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     modules = {f"{module}.py" for module in project["tool"]["setuptools"]["py-modules"]}
-    assert modules | {"pyproject.toml", project["project"]["readme"], "kafkaproto", "broker"} == set(copied)
+    named = {"pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]}
+    assert modules | named | {"kafkaproto", "broker"} == set(copied)
     assert 'ENTRYPOINT ["kafkaproto", "broker"]' in text
     assert "kafkaproto" in project["project"]["scripts"]
     version = re.search(r"^FROM python:(\d+\.\d+)", text, re.MULTILINE)

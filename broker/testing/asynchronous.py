@@ -74,7 +74,7 @@ class AsyncTestCluster(Handle):
 async def async_cluster(
     brokers: int = 1,
     topics: Topics | None = None,
-    config: Mapping[str, str] | None = None,
+    config: Mapping[str, object] | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 0,

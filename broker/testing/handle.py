@@ -12,7 +12,7 @@ from typing import TypedDict, TypeVar
 
 from broker.clock import JumpClock, ManualClock, SystemClock
 from broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
-from broker.config import check_topic_settings
+from broker.config import as_text, check_topic_settings
 from broker.errors import KafkaError
 from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from broker.metadata.image import PartitionState
@@ -56,7 +56,7 @@ class Options(TypedDict, total=False):
     seed: int
 
 
-def new_cluster(brokers: int, config: Mapping[str, str] | None, options: Options) -> Cluster:
+def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Options) -> Cluster:
     """The state of a cluster, not yet served. Raises ConfigError, ValueError for what cannot be, TypeError for an unknown option."""
     unknown = sorted(set(options) - set(Options.__annotations__))
     if unknown:
@@ -112,14 +112,15 @@ class Handle(ABC):
         name: str,
         partitions: int = 1,
         replication_factor: int = -1,
-        configs: Mapping[str, str] | None = None,
+        configs: Mapping[str, object] | None = None,
         assignment: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         """assignment: partition to broker ids, the preferred leader first; then the two numbers do not count.
 
         Raises KafkaError with the code and the message that CreateTopics answers.
         """
-        self._run(lambda: self._create(name, partitions, replication_factor, configs, assignment))
+        texts = {key: as_text(value) or "" for key, value in (configs or {}).items()}
+        self._run(lambda: self._create(name, partitions, replication_factor, texts, assignment))
 
     def _create(
         self,
@@ -134,6 +135,10 @@ class Handle(ABC):
 
     def create_topics(self) -> None:
         """The topics that the cluster was made with: name to partitions, or to the arguments of `create_topic`."""
+        if not isinstance(self._topics, Mapping):
+            raise TypeError(
+                f"topics={self._topics!r}: allowed is a dict of names to partitions, for example {{'t': 3}}"
+            )
         for name, wanted in self._topics.items():
             if isinstance(wanted, int):
                 self.create_topic(name, wanted)
@@ -143,9 +148,9 @@ class Handle(ABC):
     def delete_topic(self, name: str) -> None:
         self._run(lambda: self.state.controller.delete_topic(name))
 
-    def alter_topic(self, name: str, **configs: str) -> None:
+    def alter_topic(self, name: str, **configs: object) -> None:
         """Set topic settings; write dots as underscores: `alter_topic("t", max_message_bytes="2000")`."""
-        named = {key.replace("_", "."): value for key, value in configs.items()}
+        named = {key.replace("_", "."): as_text(value) or "" for key, value in configs.items()}
         check_topic_settings(named)
 
         def alter() -> None:

@@ -42,6 +42,10 @@ def as_record(given: Given, now_ms: int) -> NewRecord:
     """A value, a (key, value) pair or a NewRecord; text is encoded as UTF-8."""
     if isinstance(given, NewRecord):
         return given
+    if isinstance(given, tuple) and len(given) != 2:
+        raise TypeError(
+            f"{given!r} is no record; allowed are a value, a (key, value) pair, or a NewRecord that has headers"
+        )
     key, value = given if isinstance(given, tuple) else (None, given)
     return NewRecord(as_bytes(value), as_bytes(key), now_ms)
 
@@ -78,6 +82,8 @@ def produce(
 
     partition None: by key as Kafka's clients do, and in turn for records without a key. The topic is created when it is not there.
     """
+    if isinstance(given, str | bytes):
+        raise TypeError(f"{given!r} is one value; give a list of records, for example [{given!r}]")
     if topic not in cluster.controller.image.topics:
         cluster.auto_create(topic)
     count = len(cluster.controller.image.topics[topic].partitions)

@@ -46,7 +46,10 @@ class TestCluster(Handle):
         self._thread_id = self.wait(_thread_id())
 
     def wait(self, coroutine: Coroutine[object, object, T]) -> T:
-        """Run a coroutine of the broker in its loop and wait for it."""
+        """Run a coroutine of the broker in its loop and wait for it. Raises RuntimeError once the cluster has been stopped."""
+        if self._loop.is_closed():
+            coroutine.close()
+            raise RuntimeError("the cluster is stopped: use it inside its `with` block")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def _run(self, action: Callable[[], T]) -> T:
@@ -59,7 +62,7 @@ class TestCluster(Handle):
             await self.server.settled()
             return result
 
-        return asyncio.run_coroutine_threadsafe(act(), self._loop).result()
+        return self.wait(act())
 
     def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
         """Wait until `condition(journal)` is true and return what it returned; looked at after every entry, so no test sleeps.
@@ -99,7 +102,7 @@ class TestCluster(Handle):
 def cluster(
     brokers: int = 1,
     topics: Topics | None = None,
-    config: Mapping[str, str] | None = None,
+    config: Mapping[str, object] | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 0,

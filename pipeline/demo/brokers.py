@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from types import TracebackType
 from typing import Any
@@ -40,11 +41,16 @@ class Brokers:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
         self._process = process
         assert process.stdout is not None
-        for _ in RACKS:
-            line = process.stdout.readline()
-            if not line:
-                raise RuntimeError(f"the brokers did not start:\n{self.log_tail()}")
-            self.addresses.append(line.strip())
+        patience = threading.Timer(READY_SECONDS, process.kill)
+        patience.start()
+        try:
+            self.addresses = [process.stdout.readline().strip() for _ in RACKS]
+        finally:
+            patience.cancel()
+        if not all(self.addresses):
+            process.kill()
+            process.wait()
+            raise RuntimeError(f"the brokers did not start within {READY_SECONDS:.0f} s:\n{self.log_tail()}")
         self.ready_seconds = time.perf_counter() - started
         return self
 
@@ -63,6 +69,7 @@ class Brokers:
         self.end_seconds = time.perf_counter() - started
         if process.stdout is not None:
             process.stdout.close()
+        self._log.close()
 
     def log_tail(self) -> str:
         """The last lines that the brokers wrote to stderr."""

@@ -50,6 +50,8 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
 
 
 def _with_session(brokers: Brokers, progress: Progress, scratch: Path, log: Any) -> list[Cell]:
+    if not session.fetched():
+        progress.note(f"this is the first time: {session.CONNECTOR} and what it needs are fetched")
     spark = session.start("kafkaproto demo", scratch, log)
     progress.note(f"Spark {spark.version} with its Kafka connector is up")
     try:

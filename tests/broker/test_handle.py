@@ -39,3 +39,31 @@ async def test_the_asyncio_form_has_a_clock_and_a_reset() -> None:
         c.reset()
         assert c.records("t") == []
         assert c.clock.now_ms() < before + 60_000
+
+
+def test_settings_may_be_given_as_what_they_are() -> None:
+    with cluster(
+        config={"num.partitions": 3, "auto.create.topics.enable": True}, topics={"t": {"configs": {"retention.ms": 5}}}
+    ) as c:
+        c.produce("made-by-use", ["a"])
+        assert len({r.partition for r in c.records("made-by-use")} | set(range(3))) == 3
+        c.alter_topic("t", max_message_bytes=2000)
+        assert c.run_in_loop(lambda: c.state.controller.image.topics["t"].configs) == {
+            "retention.ms": "5",
+            "max.message.bytes": "2000",
+        }
+
+
+def test_what_is_no_cluster_and_no_record_is_refused_in_words() -> None:
+    for options in ({"brokers": "3"}, {"memory_bytes": -1}):
+        with pytest.raises(ValueError, match="for example"), cluster(**options):  # type: ignore[arg-type]
+            pass
+    with pytest.raises(TypeError, match="dict of names"), cluster(topics=["t"]):  # type: ignore[arg-type]
+        pass
+    with cluster() as c:
+        with pytest.raises(TypeError, match="list of records"):
+            c.produce("t", "abc")
+        with pytest.raises(TypeError, match="NewRecord"):
+            c.produce("t", [("k", "v", "h")])  # type: ignore[list-item]
+    with pytest.raises(RuntimeError, match="the cluster is stopped"):
+        c.records("t")
