@@ -15,6 +15,7 @@ def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
     """Every generated file's path, relative to the package, and its text."""
     definitions = {path.stem: load(path) for path in sorted((schemas / "messages").glob("*.json"))}
     files = {"error_codes.py": emit.error_codes(json.loads((schemas / "errors.json").read_text()))}
+    files["release_table.py"] = emit.release_table(json.loads((schemas / "releases.json").read_text()))
     apis = []
     for name, message in definitions.items():
         if message.kind == "header":

@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import Any
 
 from kafkaproto.arrays import ArrayType
+from kafkaproto.generator.refresh import served
 from kafkaproto.generator.spec import Message as Definition
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import BytesType, Float64, RecordsType, Uuid, WireType
 from kafkaproto.tags import Tagged
+from kafkaproto.versions import NO_VERSIONS, VersionRange
 
 PROGRAM = Path(__file__).with_name("Oracle.java")
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m")
@@ -71,6 +73,34 @@ class Oracle:
     def records(self, data: bytes) -> list[dict[str, Any]]:
         """The batches that Kafka reads, their checksums verified."""
         return list(json.loads(self.ask("records", data.hex())))
+
+
+class Releases:
+    """Two releases as one: each question goes to the older one if it has the version, else to the newer one."""
+
+    def __init__(self, *releases: tuple[Oracle, Path]) -> None:
+        """Each process with its kafka-clients jar, whose definitions say which versions are stable there."""
+        self.all = [(oracle, versions_in(jar)) for oracle, jar in releases]
+
+    def having(self, name: str, *versions: int) -> list[Oracle]:
+        """The releases that have all these versions."""
+        return [oracle for oracle, has in self.all if all(v in has.get(name, NO_VERSIONS) for v in versions)]
+
+    def encode(self, name: str, version: int, fields: dict[str, Any]) -> bytes:
+        return self._that_has(name, version).encode(name, version, fields)
+
+    def decode(self, name: str, version: int, data: bytes) -> tuple[int, bytes, dict[str, Any]]:
+        return self._that_has(name, version).decode(name, version, data)
+
+    def _that_has(self, name: str, version: int) -> Oracle:
+        found = self.having(name, version)
+        assert found, f"no release has {name} v{version}"
+        return found[0]
+
+
+def versions_in(jar: Path) -> dict[str, VersionRange]:
+    """The versions of each message that a jar has, the unstable ones left out."""
+    return {name: VersionRange.parse(one["validVersions"]) for name, one in served(jar).items()}
 
 
 class JsonForm:
