@@ -238,7 +238,9 @@ def release_table(source: dict[str, Any]) -> str:
     ]
     lines.append("TABLE = {")
     for release, offered in source["releases"].items():
-        text = " ".join(f"{key}:{low}" if low == high else f"{key}:{low}-{high}" for key, (low, high) in offered.items())
+        text = " ".join(
+            f"{key}:{low}" if low == high else f"{key}:{low}-{high}" for key, (low, high) in offered.items()
+        )
         lines += [f'    "{release}": (', *(f'        "{line}"' for line in _wrapped(text)), "    ),"]
     return "\n".join([*lines, "}", '"""Release to ``key:lowest-highest`` of every API."""\n'])
 
