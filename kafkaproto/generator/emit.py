@@ -222,6 +222,11 @@ def index(apis: list[tuple[str, Message]]) -> str:
     return "\n".join([*lines, "}\n"])
 
 
+def data_index() -> str:
+    """``data/__init__.py``."""
+    return f'{banner("schemas/data/*.json")}"""What travels inside messages and records. Importing this imports nothing."""\n'
+
+
 def release_table(source: dict[str, Any]) -> str:
     """``release_table.py`` from ``schemas/releases.json``: a line of text per release, read when it is asked for."""
     lines = [

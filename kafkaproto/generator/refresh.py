@@ -23,6 +23,20 @@ from kafkaproto.versions import VersionRange
 
 HEADERS = ("RequestHeader", "ResponseHeader")
 
+DATA = {
+    "ConsumerProtocolAssignment": "kafka-clients",
+    "ConsumerProtocolSubscription": "kafka-clients",
+    "EndTxnMarker": "kafka-clients",
+    "GroupMetadataValue": "kafka-group-coordinator",
+    "OffsetCommitValue": "kafka-group-coordinator",
+    "TransactionLogKey": "kafka-transaction-coordinator",
+    "TransactionLogValue": "kafka-transaction-coordinator",
+}
+"""What travels inside messages and records, and the newer release's jar that defines it."""
+
+OLDER_DATA = {"GroupMetadataKey": "kafka-group-coordinator", "OffsetCommitKey": "kafka-group-coordinator"}
+"""The same, from the older release: its version tells what kind of key it is. In the newer one a number in front does."""
+
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
 FIELD_FACTS = (
     "name",
@@ -70,6 +84,8 @@ def facts(definition: str) -> Json | None:
     if not versions:
         return None
     result = {name: source[name] for name in MESSAGE_FACTS if name in source}
+    if source["type"].startswith("coordinator-"):  # data too; the key is no API's
+        result = {**{name: value for name, value in result.items() if name != "apiKey"}, "type": "data"}
     result["validVersions"] = str(versions)
     result["fields"] = [_field(field) for field in source["fields"]]
     if source.get("commonStructs"):
@@ -90,6 +106,19 @@ def served(jar: Path) -> dict[str, Json]:
         stable = facts(request)
         if found and stable:
             result[name] = found if name in HEADERS else {**found, "validVersions": stable["validVersions"]}
+    return result
+
+
+def data(older: Path, newer: Path) -> dict[str, Json]:
+    """The facts of everything in ``schemas/data``, from the folders of the jars of two releases."""
+    result = {}
+    for folder, wanted in ((older, OLDER_DATA), (newer, DATA)):
+        for name, jar in wanted.items():
+            [path] = folder.glob(f"{jar}-[0-9]*.jar")
+            with zipfile.ZipFile(path) as archive:
+                found = facts(archive.read(f"common/message/{name}.json").decode())
+            if found:
+                result[name] = found
     return result
 
 
@@ -154,6 +183,9 @@ def refresh(older: Path, newer: Path, schemas: Path = SCHEMAS) -> None:
     (schemas / "messages").mkdir(parents=True, exist_ok=True)
     for name, definition in merged(served(older), served(newer)).items():
         (schemas / "messages" / f"{name}.json").write_text(to_text(definition))
+    (schemas / "data").mkdir(exist_ok=True)
+    for name, definition in data(older.parent, newer.parent).items():
+        (schemas / "data" / f"{name}.json").write_text(to_text(definition))
     lines = ",\n".join("  " + json.dumps(error) for error in read_errors(newer))
     (schemas / "errors.json").write_text(f"[\n{lines}\n]\n")
 
