@@ -4,6 +4,10 @@ import gc
 import sys
 
 USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against; `kafkaproto broker --help` shows the options
+       kafkaproto decode [options]     bytes to JSON, with the offset of every field
+       kafkaproto encode [options]     JSON to bytes
+       kafkaproto show API VERSION     the layout of a version, and the code made from it
+       kafkaproto apis [--release R]   API keys and versions, of this codec or of a Kafka release
 """
 
 
@@ -14,6 +18,10 @@ def main() -> int:
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if command == "broker":
         return broker(arguments)
+    if command in ("decode", "encode", "show", "apis"):
+        from kafkaproto.command_line import main as codec_command
+
+        return codec_command(command, arguments)
     wanted_help = command in ("-h", "--help", "help")
     (sys.stdout if wanted_help else sys.stderr).write(USAGE)
     return 0 if wanted_help else 2

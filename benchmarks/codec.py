@@ -53,7 +53,7 @@ def fetch() -> FetchResponse:
 def produce() -> ProduceRequest:
     batch = build_batch([NewRecord(b"x" * 1000, None, 0)] * 16)
     data = [PartitionProduceData(i, batch) for i in range(4)]
-    return ProduceRequest(None, -1, 30000, [TopicProduceData("topic-001", data)])
+    return ProduceRequest(None, -1, 30000, [TopicProduceData("topic-001", partition_data=data)])
 
 
 def best_us(works: dict[str, Work]) -> dict[str, float]:

@@ -72,7 +72,7 @@ def batch_of(records: int, value_bytes: int) -> bytes:
 
 def produce(address: str, topic: str, batch: bytes, count: int) -> float:
     """MB/s of Produce v7 with acks=1, five in flight on one connection."""
-    request = ProduceRequest(None, 1, 30000, [TopicProduceData(topic, [PartitionProduceData(0, batch)])])
+    request = ProduceRequest(None, 1, 30000, [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])])
     data = frame(ApiKey.PRODUCE, 7, request)
     sent = answered = 0
     with connect(address) as sock:

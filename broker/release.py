@@ -5,11 +5,9 @@ Only what this broker registers is advertised; the rest of a release's table wou
 
 from __future__ import annotations
 
-from kafkaproto.api import APIS
+from kafkaproto.releases import Ranges, versions
 
 DEFAULT_RELEASE = "3.9"
-
-Ranges = dict[int, tuple[int, int]]
 
 
 def ranges_of(release: str) -> Ranges:
@@ -20,5 +18,4 @@ def ranges_of(release: str) -> Ranges:
     return RELEASES[release]
 
 
-# The schemas are those of 3.9, cut to the versions that a 3.9 broker advertises: a release is its schemas until there are more.
-RELEASES: dict[str, Ranges] = {"3.9": {int(key): (info.min_version, info.max_version) for key, info in APIS.items()}}
+RELEASES: dict[str, Ranges] = {"3.9": versions("3.9")}

@@ -65,6 +65,19 @@ class Message(WireType, Generic[T]):
         self.encode_flat(obj, out, None)
         return bytes(out)
 
+    def to_json(self, obj: T) -> dict[str, Any]:
+        """The object as JSON values, in the form of kafka-clients' JsonConverter (`kafkaproto.json_form`). Raises EncodeError."""
+        from kafkaproto.json_form import to_json  # with base64 and re, which few need
+
+        return to_json(self, obj)
+
+    def from_json(self, data: Any) -> T:
+        """The object that JSON values tell of. Raises EncodeError, naming the field."""
+        from kafkaproto.json_form import from_json
+
+        obj: T = from_json(self, data)
+        return obj
+
     @cached_property
     def decode_flat(self) -> Callable[[memoryview, int, int], tuple[T, int]]:
         """``(view, pos, end) -> (object, position behind it)``; nothing at or behind ``end`` is read."""

@@ -22,7 +22,7 @@ GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
 
 
 def _failed(context: RequestContext, request: DescribeGroupsRequest, error_code: int) -> Response:
-    groups = [DescribedGroup(int(error_code), group_id) for group_id in request.groups]
+    groups = [DescribedGroup(int(error_code), group_id=group_id) for group_id in request.groups]
     return Response(DescribeGroupsResponse(groups=groups))
 
 
@@ -36,11 +36,16 @@ def _describe(context: RequestContext, group_id: str, with_operations: bool) -> 
     node = context.node
     error = refusal(node.cluster, node.broker_id, group_id)
     if error:
-        return DescribedGroup(int(error), group_id)
+        return DescribedGroup(int(error), group_id=group_id)
     found = node.cluster.groups.describe(group_id)
     members = [DescribedGroupMember(*member) for member in found.members]
     group = DescribedGroup(
-        int(found.error_code), group_id, found.state, found.protocol_type, found.protocol_name, members
+        error_code=int(found.error_code),
+        group_id=group_id,
+        group_state=found.state,
+        protocol_type=found.protocol_type,
+        protocol_data=found.protocol_name,
+        members=members,
     )
     if with_operations:
         group.authorized_operations = GROUP_OPERATIONS

@@ -75,7 +75,7 @@ def _response(request: OffsetCommitRequest, results: dict[PartitionKey, int], ot
     topics = [
         OffsetCommitResponseTopic(
             topic.name,
-            [
+            partitions=[
                 OffsetCommitResponsePartition(
                     p.partition_index, int(results.get((topic.name, p.partition_index), otherwise))
                 )

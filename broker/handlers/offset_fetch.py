@@ -109,7 +109,10 @@ def _topics(partitions: Iterable[tuple[PartitionKey, CommittedOffset]]) -> list[
 def _topics_of_group(partitions: Iterable[tuple[PartitionKey, CommittedOffset]]) -> list[OffsetFetchResponseTopics]:
     return [
         OffsetFetchResponseTopics(
-            name, [OffsetFetchResponsePartitions(index, c.offset, c.leader_epoch, c.metadata) for index, c in entries]
+            name,
+            partitions=[
+                OffsetFetchResponsePartitions(index, c.offset, c.leader_epoch, c.metadata) for index, c in entries
+            ],
         )
         for name, entries in _by_topic(partitions)
     ]

@@ -39,7 +39,7 @@ def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -
     if request.acks == 0:
         return NoAnswer(close=True)
     topics = [
-        TopicProduceResponse(t.name, [_error(p.index, error_code) for p in t.partition_data])
+        TopicProduceResponse(t.name, partition_responses=[_error(p.index, error_code) for p in t.partition_data])
         for t in request.topic_data
     ]
     return Response(ProduceResponse(topics), Charge.PRODUCE)
@@ -59,7 +59,7 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
-        response.responses.append(TopicProduceResponse(topic.name, answers))
+        response.responses.append(TopicProduceResponse(topic.name, partition_responses=answers))
     if acks == 0:
         failed = any(p.error_code for t in response.responses for p in t.partition_responses)
         return NoAnswer(close=failed)

@@ -10,11 +10,15 @@ from pathlib import Path
 from kafkaproto.generator import PACKAGE, SCHEMAS, emit
 from kafkaproto.generator.spec import Message, SpecError, load, snake_case
 
+FOLDERS = ("messages", "data")
+"""Where nothing is but generated code."""
+
 
 def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
     """Every generated file's path, relative to the package, and its text."""
     definitions = {path.stem: load(path) for path in sorted((schemas / "messages").glob("*.json"))}
     files = {"error_codes.py": emit.error_codes(json.loads((schemas / "errors.json").read_text()))}
+    files["release_table.py"] = emit.release_table(json.loads((schemas / "releases.json").read_text()))
     apis = []
     for name, message in definitions.items():
         if message.kind == "header":
@@ -24,6 +28,9 @@ def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
             apis.append((api, message))
             sources = f"schemas/messages/{api}Request.json and {api}Response.json"
             files[f"messages/{snake_case(api)}.py"] = emit.module([message, response], sources)
+    for path in sorted((schemas / "data").glob("*.json")):
+        files[f"data/{snake_case(path.stem)}.py"] = emit.module([load(path)], f"schemas/data/{path.name}")
+    files["data/__init__.py"] = emit.data_index()
     apis.sort(key=lambda api: api[1].api_key or 0)
     files["messages/__init__.py"] = emit.index(apis)
     return files
@@ -45,7 +52,7 @@ def stale_files(files: dict[str, str], package: Path = PACKAGE) -> list[str]:
     """The files that differ from what would be written, and the ones that nothing writes any more."""
     stale = [name for name, text in files.items() if not (package / name).is_file()]
     stale += [name for name, text in files.items() if name not in stale and (package / name).read_text() != text]
-    present = {f"messages/{path.name}" for path in (package / "messages").glob("*.py")}
+    present = {f"{folder}/{path.name}" for folder in FOLDERS for path in (package / folder).glob("*.py")}
     return sorted(stale) + sorted(present - files.keys())
 
 

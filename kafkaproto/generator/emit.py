@@ -6,7 +6,9 @@ This module must never decide what is on the wire (`layouts`) nor what is allowe
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from kafkaproto.generator.layouts import Layout, Layouts, ranges
 from kafkaproto.generator.spec import Field, Message, Struct, children, snake_case
@@ -218,6 +220,40 @@ def index(apis: list[tuple[str, Message]]) -> str:
         key = snake_case(name)
         lines.append(f'    {request.api_key}: ApiInfo(ApiKey.{key.upper()}, "{name}", {versions}, {first}, "{key}"),')
     return "\n".join([*lines, "}\n"])
+
+
+def data_index() -> str:
+    """``data/__init__.py``."""
+    return f'{banner("schemas/data/*.json")}"""What travels inside messages and records. Importing this imports nothing."""\n'
+
+
+def release_table(source: dict[str, Any]) -> str:
+    """``release_table.py`` from ``schemas/releases.json``: a line of text per release, read when it is asked for."""
+    lines = [
+        banner("schemas/releases.json"),
+        '"""What each release of Kafka offers: `kafkaproto.releases` reads it."""\n',
+    ]
+    names = {int(key): name for key, name in source["names"].items()}
+    rows = [f'    {key}: "{name}",' for key, name in names.items()]
+    lines += [
+        "NAMES = {",
+        *rows,
+        "}",
+        '"""The names of APIs that there are no messages for: brokers among themselves."""\n',
+    ]
+    lines.append("TABLE = {")
+    for release, offered in source["releases"].items():
+        text = " ".join(
+            f"{key}:{low}" if low == high else f"{key}:{low}-{high}" for key, (low, high) in offered.items()
+        )
+        lines += [f'    "{release}": (', *(f'        "{line}"' for line in _wrapped(text)), "    ),"]
+    return "\n".join([*lines, "}", '"""Release to ``key:lowest-highest`` of every API."""\n'])
+
+
+def _wrapped(text: str) -> list[str]:
+    """Words in lines, all but the last with a space at the end."""
+    lines = textwrap.wrap(text, LINE_LENGTH - 12)
+    return [f"{line} " for line in lines[:-1]] + lines[-1:]
 
 
 def error_codes(errors: list[dict[str, int | str | bool]]) -> str:

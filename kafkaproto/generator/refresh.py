@@ -1,8 +1,9 @@
-"""Takes the facts out of the message definitions and error codes of a kafka-clients jar and writes ``schemas/``.
+"""Takes the facts out of the message definitions and error codes of two kafka-clients jars and writes ``schemas/``.
 
 Facts are names, types, versions, defaults, flags and numbers. Kafka's sentences (comments, ``about`` texts, licence
-headers) stay in the jar. Run by hand when the Kafka version moves:
-``python -m kafkaproto.generator.refresh path/to/kafka-clients-3.9.1.jar``
+headers) stay in the jar. The newer jar lacks old versions and the older one new versions; what we keep has both. Run by
+hand when the Kafka version moves:
+``python -m kafkaproto.generator.refresh path/to/kafka-clients-3.9.1.jar path/to/kafka-clients-4.2.0.jar``
 """
 
 from __future__ import annotations
@@ -17,36 +18,26 @@ from pathlib import Path
 from typing import Any
 
 from kafkaproto.generator import SCHEMAS
+from kafkaproto.generator.merge import merge
+from kafkaproto.versions import VersionRange
 
-# The messages that we have, each with the highest version that we want of it.
-WANTED = {
-    "Produce": 11,
-    "Fetch": 17,
-    "ListOffsets": 9,
-    "Metadata": 12,
-    "ApiVersions": 4,
-    "OffsetForLeaderEpoch": 4,
-    "InitProducerId": 5,
-    "FindCoordinator": 6,
-    "JoinGroup": 9,
-    "SyncGroup": 5,
-    "Heartbeat": 4,
-    "LeaveGroup": 5,
-    "OffsetCommit": 9,
-    "OffsetFetch": 9,
-    "ListGroups": 5,
-    "DescribeGroups": 5,
-    "CreateTopics": 7,
-    "DeleteTopics": 6,
-    "DescribeConfigs": 4,
-    "IncrementalAlterConfigs": 1,
-    "DescribeCluster": 1,
-    "DescribeClientQuotas": 1,
-    "AlterClientQuotas": 1,
+HEADERS = ("RequestHeader", "ResponseHeader")
+
+DATA = {
+    "ConsumerProtocolAssignment": "kafka-clients",
+    "ConsumerProtocolSubscription": "kafka-clients",
+    "EndTxnMarker": "kafka-clients",
+    "GroupMetadataValue": "kafka-group-coordinator",
+    "OffsetCommitValue": "kafka-group-coordinator",
+    "TransactionLogKey": "kafka-transaction-coordinator",
+    "TransactionLogValue": "kafka-transaction-coordinator",
 }
-HEADERS = {"RequestHeader": 2, "ResponseHeader": 1}
+"""What travels inside messages and records, and the newer release's jar that defines it."""
 
-MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions", "latestVersionUnstable", "listeners")
+OLDER_DATA = {"GroupMetadataKey": "kafka-group-coordinator", "OffsetCommitKey": "kafka-group-coordinator"}
+"""The same, from the older release: its version tells what kind of key it is. In the newer one a number in front does."""
+
+MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
 FIELD_FACTS = (
     "name",
     "type",
@@ -74,20 +65,72 @@ public class ListErrors {
 }
 """
 
+DEFINITION = re.compile(r"common/message/\w+\.json")
+LISTENED = re.compile(r'"listeners": \[[^]]*"broker"')
+"""In a request that a broker's listeners serve. (ZooKeeper's brokers had some more, for their controller.)"""
+
 Json = dict[str, Any]
 
 
-def facts(definition: str, highest: int | None = None) -> Json:
-    """The facts of one definition, given as Kafka's JSON with comments; versions above ``highest`` are cut off."""
+def facts(definition: str) -> Json | None:
+    """The facts of one definition, given as Kafka's JSON with comments. None if no version of it is to be had.
+
+    A latest version that is not stable yet is cut off: no broker offers it unless it is told to.
+    """
     source = json.loads(re.sub(r"^\s*//.*$", "", definition, flags=re.MULTILINE))
+    versions = VersionRange.parse(source["validVersions"])
+    if source.get("latestVersionUnstable"):
+        versions = versions.intersect(VersionRange(0, versions.highest - 1))
+    if not versions:
+        return None
     result = {name: source[name] for name in MESSAGE_FACTS if name in source}
-    if highest is not None:
-        lowest, _, last = source["validVersions"].partition("-")
-        last = min(int(last or lowest), highest)
-        result["validVersions"] = lowest if last == int(lowest) else f"{lowest}-{last}"
+    if source["type"].startswith("coordinator-"):  # data too; the key is no API's
+        result = {**{name: value for name, value in result.items() if name != "apiKey"}, "type": "data"}
+    result["validVersions"] = str(versions)
     result["fields"] = [_field(field) for field in source["fields"]]
     if source.get("commonStructs"):
         result["commonStructs"] = [_struct(struct) for struct in source["commonStructs"]]
+    return result
+
+
+def served(jar: Path) -> dict[str, Json]:
+    """The facts of every definition that we want of a jar, by name: the headers, and what a broker's listeners serve."""
+    result = {}
+    with zipfile.ZipFile(jar) as archive:
+        texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}
+    apis = [name.removesuffix("Request") for name, text in texts.items() if LISTENED.search(text)]
+    for name in [*HEADERS, *(f"{api}{kind}" for api in apis for kind in ("Request", "Response"))]:
+        request = texts[re.sub("Response$", "Request", name)]
+        found = facts(texts[name])
+        # the request alone says that the latest version is not stable
+        stable = facts(request)
+        if found and stable:
+            result[name] = found if name in HEADERS else {**found, "validVersions": stable["validVersions"]}
+    return result
+
+
+def data(older: Path, newer: Path) -> dict[str, Json]:
+    """The facts of everything in ``schemas/data``, from the folders of the jars of two releases."""
+    result = {}
+    for folder, wanted in ((older, OLDER_DATA), (newer, DATA)):
+        for name, jar in wanted.items():
+            [path] = folder.glob(f"{jar}-[0-9]*.jar")
+            with zipfile.ZipFile(path) as archive:
+                found = facts(archive.read(f"common/message/{name}.json").decode())
+            if found:
+                result[name] = found
+    return result
+
+
+def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:
+    """The definitions of two releases as one set; an API that got a new name is kept under that one."""
+    renamed = {(one.get("apiKey"), one["type"]) for one in newer.values()}
+    result = dict(newer)
+    for name, definition in older.items():
+        if name in newer:
+            result[name] = merge(definition, newer[name])
+        elif (definition.get("apiKey"), definition["type"]) not in renamed:
+            result[name] = definition
     return result
 
 
@@ -123,12 +166,6 @@ def _format(source: Json, depth: int) -> str:
     return "{\n" + ",\n".join(pad + part for part in parts) + "\n}"
 
 
-def wanted_files() -> dict[str, int]:
-    """Definition name to highest version, for everything that ``schemas/messages`` holds."""
-    messages = {f"{api}{kind}": highest for api, highest in WANTED.items() for kind in ("Request", "Response")}
-    return {**messages, **HEADERS}
-
-
 def read_errors(jar: Path) -> list[Json]:
     """Number, name and retriability of every error code, asked of Kafka's ``Errors`` in a Java process."""
     with tempfile.TemporaryDirectory() as folder:
@@ -141,16 +178,17 @@ def read_errors(jar: Path) -> list[Json]:
     return [{"number": int(code), "name": name, "retriable": flag == "true"} for code, name, flag in errors]
 
 
-def refresh(jar: Path, schemas: Path = SCHEMAS) -> None:
+def refresh(older: Path, newer: Path, schemas: Path = SCHEMAS) -> None:
     """Write ``schemas/messages/*.json`` and ``schemas/errors.json`` anew."""
     (schemas / "messages").mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(jar) as archive:
-        for name, highest in wanted_files().items():
-            definition = archive.read(f"common/message/{name}.json").decode()
-            (schemas / "messages" / f"{name}.json").write_text(to_text(facts(definition, highest)))
-    lines = ",\n".join("  " + json.dumps(error) for error in read_errors(jar))
+    for name, definition in merged(served(older), served(newer)).items():
+        (schemas / "messages" / f"{name}.json").write_text(to_text(definition))
+    (schemas / "data").mkdir(exist_ok=True)
+    for name, definition in data(older.parent, newer.parent).items():
+        (schemas / "data" / f"{name}.json").write_text(to_text(definition))
+    lines = ",\n".join("  " + json.dumps(error) for error in read_errors(newer))
     (schemas / "errors.json").write_text(f"[\n{lines}\n]\n")
 
 
 if __name__ == "__main__":
-    refresh(Path(sys.argv[1]))
+    refresh(*map(Path, sys.argv[1:3]))

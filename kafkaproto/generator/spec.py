@@ -190,6 +190,7 @@ class _Parser:
             if text not in (None, ""):
                 self.fail(where, f"an array or struct cannot default to {text!r}")
             return ()
+        text = str(text).lower() if isinstance(text, bool) else text
         return self.scalar_default(where, field_type.name, "" if text is None else str(text))
 
     def scalar_default(self, where: str, name: str, text: str) -> Any:

@@ -12,10 +12,11 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClusterRequest(Struct):
-    """API key 60, versions 0-1, flexible from version 0."""
+    """API key 60, versions 0-2, flexible from version 0."""
 
     include_cluster_authorized_operations: bool = False
     endpoint_type: int = 1  # v1+
+    include_fenced_brokers: bool = False  # v2+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
@@ -27,12 +28,13 @@ class DescribeClusterBroker(Struct):
     host: str = ""
     port: int = 0
     rack: str | None = None
+    is_fenced: bool = False  # v2+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClusterResponse(Struct):
-    """API key 60, versions 0-1, flexible from version 0."""
+    """API key 60, versions 0-2, flexible from version 0."""
 
     throttle_time_ms: int = 0
     error_code: int = 0
@@ -50,7 +52,7 @@ DESCRIBE_CLUSTER_REQUEST_V0 = Message(
     "include_cluster_authorized_operations" / Bool,
     Tags(),
     versions="0",
-    absent=("endpoint_type",),
+    absent=("endpoint_type", "include_fenced_brokers"),
 )
 
 DESCRIBE_CLUSTER_REQUEST_V1 = Message(
@@ -59,11 +61,22 @@ DESCRIBE_CLUSTER_REQUEST_V1 = Message(
     "endpoint_type" / Int8,
     Tags(),
     versions="1",
+    absent=("include_fenced_brokers",),
+)
+
+DESCRIBE_CLUSTER_REQUEST_V2 = Message(
+    DescribeClusterRequest,
+    "include_cluster_authorized_operations" / Bool,
+    "endpoint_type" / Int8,
+    "include_fenced_brokers" / Bool,
+    Tags(),
+    versions="2",
 )
 
 REQUESTS: dict[int, Message[DescribeClusterRequest]] = {
     0: DESCRIBE_CLUSTER_REQUEST_V0,
     1: DESCRIBE_CLUSTER_REQUEST_V1,
+    2: DESCRIBE_CLUSTER_REQUEST_V2,
 }
 
 DESCRIBE_CLUSTER_BROKER_V0 = Message(
@@ -74,6 +87,7 @@ DESCRIBE_CLUSTER_BROKER_V0 = Message(
     "rack" / CompactNullableString,
     Tags(),
     versions="0-1",
+    absent=("is_fenced",),
 )
 
 DESCRIBE_CLUSTER_RESPONSE_V0 = Message(
@@ -104,7 +118,33 @@ DESCRIBE_CLUSTER_RESPONSE_V1 = Message(
     versions="1",
 )
 
+DESCRIBE_CLUSTER_BROKER_V2 = Message(
+    DescribeClusterBroker,
+    "broker_id" / Int32,
+    "host" / CompactString,
+    "port" / Int32,
+    "rack" / CompactNullableString,
+    "is_fenced" / Bool,
+    Tags(),
+    versions="2",
+)
+
+DESCRIBE_CLUSTER_RESPONSE_V2 = Message(
+    DescribeClusterResponse,
+    "throttle_time_ms" / Int32,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "endpoint_type" / Int8,
+    "cluster_id" / CompactString,
+    "controller_id" / Int32,
+    "brokers" / CompactArray(DESCRIBE_CLUSTER_BROKER_V2),
+    "cluster_authorized_operations" / Int32,
+    Tags(),
+    versions="2",
+)
+
 RESPONSES: dict[int, Message[DescribeClusterResponse]] = {
     0: DESCRIBE_CLUSTER_RESPONSE_V0,
     1: DESCRIBE_CLUSTER_RESPONSE_V1,
+    2: DESCRIBE_CLUSTER_RESPONSE_V2,
 }

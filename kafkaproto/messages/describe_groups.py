@@ -22,7 +22,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeGroupsRequest(Struct):
-    """API key 15, versions 0-5, flexible from version 5."""
+    """API key 15, versions 0-6, flexible from version 5."""
 
     groups: list[str] = field(default_factory=list)
     include_authorized_operations: bool = False  # v3+
@@ -47,6 +47,7 @@ class DescribedGroup(Struct):
     """An item of ``DescribeGroupsResponse.groups``."""
 
     error_code: int = 0
+    error_message: str | None = None  # v6+
     group_id: str = ""
     group_state: str = ""
     protocol_type: str = ""
@@ -58,7 +59,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeGroupsResponse(Struct):
-    """API key 15, versions 0-5, flexible from version 5."""
+    """API key 15, versions 0-6, flexible from version 5."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     groups: list[DescribedGroup] = field(default_factory=list)
@@ -90,8 +91,10 @@ DESCRIBE_GROUPS_REQUEST_V5 = Message(
     "groups" / CompactArray(CompactString),
     "include_authorized_operations" / Bool,
     Tags(),
-    versions="5",
+    versions="5-6",
 )
+
+DESCRIBE_GROUPS_REQUEST_V6 = DESCRIBE_GROUPS_REQUEST_V5
 
 REQUESTS: dict[int, Message[DescribeGroupsRequest]] = {
     0: DESCRIBE_GROUPS_REQUEST_V0,
@@ -100,6 +103,7 @@ REQUESTS: dict[int, Message[DescribeGroupsRequest]] = {
     3: DESCRIBE_GROUPS_REQUEST_V3,
     4: DESCRIBE_GROUPS_REQUEST_V4,
     5: DESCRIBE_GROUPS_REQUEST_V5,
+    6: DESCRIBE_GROUPS_REQUEST_V6,
 }
 
 DESCRIBED_GROUP_MEMBER_V0 = Message(
@@ -121,7 +125,7 @@ DESCRIBED_GROUP_V0 = Message(
     "protocol_data" / String,
     "members" / Array(DESCRIBED_GROUP_MEMBER_V0),
     versions="0-2",
-    absent=("authorized_operations",),
+    absent=("error_message", "authorized_operations"),
 )
 
 DESCRIBE_GROUPS_RESPONSE_V0 = Message(
@@ -149,6 +153,7 @@ DESCRIBED_GROUP_V3 = Message(
     "members" / Array(DESCRIBED_GROUP_MEMBER_V0),
     "authorized_operations" / Int32,
     versions="3",
+    absent=("error_message",),
 )
 
 DESCRIBE_GROUPS_RESPONSE_V3 = Message(
@@ -179,6 +184,7 @@ DESCRIBED_GROUP_V4 = Message(
     "members" / Array(DESCRIBED_GROUP_MEMBER_V4),
     "authorized_operations" / Int32,
     versions="4",
+    absent=("error_message",),
 )
 
 DESCRIBE_GROUPS_RESPONSE_V4 = Message(
@@ -197,7 +203,7 @@ DESCRIBED_GROUP_MEMBER_V5 = Message(
     "member_metadata" / CompactBytes,
     "member_assignment" / CompactBytes,
     Tags(),
-    versions="5",
+    versions="5-6",
 )
 
 DESCRIBED_GROUP_V5 = Message(
@@ -211,6 +217,7 @@ DESCRIBED_GROUP_V5 = Message(
     "authorized_operations" / Int32,
     Tags(),
     versions="5",
+    absent=("error_message",),
 )
 
 DESCRIBE_GROUPS_RESPONSE_V5 = Message(
@@ -221,6 +228,28 @@ DESCRIBE_GROUPS_RESPONSE_V5 = Message(
     versions="5",
 )
 
+DESCRIBED_GROUP_V6 = Message(
+    DescribedGroup,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "group_id" / CompactString,
+    "group_state" / CompactString,
+    "protocol_type" / CompactString,
+    "protocol_data" / CompactString,
+    "members" / CompactArray(DESCRIBED_GROUP_MEMBER_V5),
+    "authorized_operations" / Int32,
+    Tags(),
+    versions="6",
+)
+
+DESCRIBE_GROUPS_RESPONSE_V6 = Message(
+    DescribeGroupsResponse,
+    "throttle_time_ms" / Int32,
+    "groups" / CompactArray(DESCRIBED_GROUP_V6),
+    Tags(),
+    versions="6",
+)
+
 RESPONSES: dict[int, Message[DescribeGroupsResponse]] = {
     0: DESCRIBE_GROUPS_RESPONSE_V0,
     1: DESCRIBE_GROUPS_RESPONSE_V1,
@@ -228,4 +257,5 @@ RESPONSES: dict[int, Message[DescribeGroupsResponse]] = {
     3: DESCRIBE_GROUPS_RESPONSE_V3,
     4: DESCRIBE_GROUPS_RESPONSE_V4,
     5: DESCRIBE_GROUPS_RESPONSE_V5,
+    6: DESCRIBE_GROUPS_RESPONSE_V6,
 }

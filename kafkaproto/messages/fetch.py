@@ -42,6 +42,7 @@ class FetchPartition(Struct):
     log_start_offset: int = -1  # v5+, ignorable
     partition_max_bytes: int = 0
     replica_directory_id: bytes = bytes(16)  # v17+, tag 0, ignorable
+    high_watermark: int = 9223372036854775807  # v18+, tag 1, ignorable
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
@@ -67,7 +68,7 @@ class ForgottenTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchRequest(Struct):
-    """API key 1, versions 0-17, flexible from version 12."""
+    """API key 1, versions 0-18, flexible from version 12."""
 
     cluster_id: str | None = None  # v12+, tag 0, ignorable
     replica_id: int = -1  # v0-14
@@ -161,7 +162,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchResponse(Struct):
-    """API key 1, versions 0-17, flexible from version 12."""
+    """API key 1, versions 0-18, flexible from version 12."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0  # v7+, ignorable
@@ -339,7 +340,7 @@ FETCH_PARTITION_V12 = Message(
     "log_start_offset" / Int64,
     "partition_max_bytes" / Int32,
     Tags(
-        reserved=(0,),
+        reserved=(0, 1),
     ),
     versions="12-16",
 )
@@ -393,7 +394,7 @@ FORGOTTEN_TOPIC_V13 = Message(
     "topic_id" / Uuid,
     "partitions" / CompactArray(Int32),
     Tags(),
-    versions="13-17",
+    versions="13-18",
 )
 
 FETCH_REQUEST_V13 = Message(
@@ -423,7 +424,7 @@ REPLICA_STATE_V15 = Message(
     "replica_id" / Int32,
     "replica_epoch" / Int64,
     Tags(),
-    versions="15-17",
+    versions="15-18",
 )
 
 FETCH_REQUEST_V15 = Message(
@@ -457,6 +458,7 @@ FETCH_PARTITION_V17 = Message(
     "partition_max_bytes" / Int32,
     Tags(
         Tagged(0, "replica_directory_id" / Uuid),
+        reserved=(1,),
     ),
     versions="17",
 )
@@ -488,6 +490,48 @@ FETCH_REQUEST_V17 = Message(
     absent=("replica_id",),
 )
 
+FETCH_PARTITION_V18 = Message(
+    FetchPartition,
+    "partition" / Int32,
+    "current_leader_epoch" / Int32,
+    "fetch_offset" / Int64,
+    "last_fetched_epoch" / Int32,
+    "log_start_offset" / Int64,
+    "partition_max_bytes" / Int32,
+    Tags(
+        Tagged(0, "replica_directory_id" / Uuid),
+        Tagged(1, "high_watermark" / Int64),
+    ),
+    versions="18",
+)
+
+FETCH_TOPIC_V18 = Message(
+    FetchTopic,
+    "topic_id" / Uuid,
+    "partitions" / CompactArray(FETCH_PARTITION_V18),
+    Tags(),
+    versions="18",
+)
+
+FETCH_REQUEST_V18 = Message(
+    FetchRequest,
+    "max_wait_ms" / Int32,
+    "min_bytes" / Int32,
+    "max_bytes" / Int32,
+    "isolation_level" / Int8,
+    "session_id" / Int32,
+    "session_epoch" / Int32,
+    "topics" / CompactArray(FETCH_TOPIC_V18),
+    "forgotten_topics_data" / CompactArray(FORGOTTEN_TOPIC_V13),
+    "rack_id" / CompactString,
+    Tags(
+        Tagged(0, "cluster_id" / CompactNullableString),
+        Tagged(1, "replica_state" / REPLICA_STATE_V15),
+    ),
+    versions="18",
+    absent=("replica_id",),
+)
+
 REQUESTS: dict[int, Message[FetchRequest]] = {
     0: FETCH_REQUEST_V0,
     1: FETCH_REQUEST_V1,
@@ -507,6 +551,7 @@ REQUESTS: dict[int, Message[FetchRequest]] = {
     15: FETCH_REQUEST_V15,
     16: FETCH_REQUEST_V16,
     17: FETCH_REQUEST_V17,
+    18: FETCH_REQUEST_V18,
 }
 
 PARTITION_DATA_V0 = Message(
@@ -661,7 +706,7 @@ EPOCH_END_OFFSET_V12 = Message(
     "epoch" / Int32,
     "end_offset" / Int64,
     Tags(),
-    versions="12-17",
+    versions="12-18",
 )
 
 LEADER_ID_AND_EPOCH_V12 = Message(
@@ -669,7 +714,7 @@ LEADER_ID_AND_EPOCH_V12 = Message(
     "leader_id" / Int32,
     "leader_epoch" / Int32,
     Tags(),
-    versions="12-17",
+    versions="12-18",
 )
 
 SNAPSHOT_ID_V12 = Message(
@@ -677,7 +722,7 @@ SNAPSHOT_ID_V12 = Message(
     "end_offset" / Int64,
     "epoch" / Int32,
     Tags(),
-    versions="12-17",
+    versions="12-18",
 )
 
 ABORTED_TRANSACTION_V12 = Message(
@@ -685,7 +730,7 @@ ABORTED_TRANSACTION_V12 = Message(
     "producer_id" / Int64,
     "first_offset" / Int64,
     Tags(),
-    versions="12-17",
+    versions="12-18",
 )
 
 PARTITION_DATA_V12 = Message(
@@ -703,7 +748,7 @@ PARTITION_DATA_V12 = Message(
         Tagged(1, "current_leader" / LEADER_ID_AND_EPOCH_V12),
         Tagged(2, "snapshot_id" / SNAPSHOT_ID_V12),
     ),
-    versions="12-17",
+    versions="12-18",
 )
 
 FETCHABLE_TOPIC_RESPONSE_V12 = Message(
@@ -732,7 +777,7 @@ FETCHABLE_TOPIC_RESPONSE_V13 = Message(
     "topic_id" / Uuid,
     "partitions" / CompactArray(PARTITION_DATA_V12),
     Tags(),
-    versions="13-17",
+    versions="13-18",
 )
 
 FETCH_RESPONSE_V13 = Message(
@@ -759,7 +804,7 @@ NODE_ENDPOINT_V16 = Message(
     "port" / Int32,
     "rack" / CompactNullableString,
     Tags(),
-    versions="16-17",
+    versions="16-18",
 )
 
 FETCH_RESPONSE_V16 = Message(
@@ -771,10 +816,12 @@ FETCH_RESPONSE_V16 = Message(
     Tags(
         Tagged(0, "node_endpoints" / CompactArray(NODE_ENDPOINT_V16)),
     ),
-    versions="16-17",
+    versions="16-18",
 )
 
 FETCH_RESPONSE_V17 = FETCH_RESPONSE_V16
+
+FETCH_RESPONSE_V18 = FETCH_RESPONSE_V16
 
 RESPONSES: dict[int, Message[FetchResponse]] = {
     0: FETCH_RESPONSE_V0,
@@ -795,4 +842,5 @@ RESPONSES: dict[int, Message[FetchResponse]] = {
     15: FETCH_RESPONSE_V15,
     16: FETCH_RESPONSE_V16,
     17: FETCH_RESPONSE_V17,
+    18: FETCH_RESPONSE_V18,
 }

@@ -32,11 +32,12 @@ class ListOffsetsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsRequest(Struct):
-    """API key 2, versions 0-9, flexible from version 6."""
+    """API key 2, versions 0-11, flexible from version 6."""
 
     replica_id: int = 0
     isolation_level: int = 0  # v2+
     topics: list[ListOffsetsTopic] = field(default_factory=list)
+    timeout_ms: int = 0  # v10+, ignorable
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
@@ -64,7 +65,7 @@ class ListOffsetsTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsResponse(Struct):
-    """API key 2, versions 0-9, flexible from version 6."""
+    """API key 2, versions 0-11, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     topics: list[ListOffsetsTopicResponse] = field(default_factory=list)
@@ -159,7 +160,7 @@ LIST_OFFSETS_PARTITION_V6 = Message(
     "current_leader_epoch" / Int32,
     "timestamp" / Int64,
     Tags(),
-    versions="6-9",
+    versions="6-11",
     absent=("max_num_offsets",),
 )
 
@@ -168,7 +169,7 @@ LIST_OFFSETS_TOPIC_V6 = Message(
     "name" / CompactString,
     "partitions" / CompactArray(LIST_OFFSETS_PARTITION_V6),
     Tags(),
-    versions="6-9",
+    versions="6-11",
 )
 
 LIST_OFFSETS_REQUEST_V6 = Message(
@@ -186,6 +187,18 @@ LIST_OFFSETS_REQUEST_V8 = LIST_OFFSETS_REQUEST_V6
 
 LIST_OFFSETS_REQUEST_V9 = LIST_OFFSETS_REQUEST_V6
 
+LIST_OFFSETS_REQUEST_V10 = Message(
+    ListOffsetsRequest,
+    "replica_id" / Int32,
+    "isolation_level" / Int8,
+    "topics" / CompactArray(LIST_OFFSETS_TOPIC_V6),
+    "timeout_ms" / Int32,
+    Tags(),
+    versions="10-11",
+)
+
+LIST_OFFSETS_REQUEST_V11 = LIST_OFFSETS_REQUEST_V10
+
 REQUESTS: dict[int, Message[ListOffsetsRequest]] = {
     0: LIST_OFFSETS_REQUEST_V0,
     1: LIST_OFFSETS_REQUEST_V1,
@@ -197,6 +210,8 @@ REQUESTS: dict[int, Message[ListOffsetsRequest]] = {
     7: LIST_OFFSETS_REQUEST_V7,
     8: LIST_OFFSETS_REQUEST_V8,
     9: LIST_OFFSETS_REQUEST_V9,
+    10: LIST_OFFSETS_REQUEST_V10,
+    11: LIST_OFFSETS_REQUEST_V11,
 }
 
 LIST_OFFSETS_PARTITION_RESPONSE_V0 = Message(
@@ -288,7 +303,7 @@ LIST_OFFSETS_PARTITION_RESPONSE_V6 = Message(
     "offset" / Int64,
     "leader_epoch" / Int32,
     Tags(),
-    versions="6-9",
+    versions="6-11",
     absent=("old_style_offsets",),
 )
 
@@ -297,7 +312,7 @@ LIST_OFFSETS_TOPIC_RESPONSE_V6 = Message(
     "name" / CompactString,
     "partitions" / CompactArray(LIST_OFFSETS_PARTITION_RESPONSE_V6),
     Tags(),
-    versions="6-9",
+    versions="6-11",
 )
 
 LIST_OFFSETS_RESPONSE_V6 = Message(
@@ -305,7 +320,7 @@ LIST_OFFSETS_RESPONSE_V6 = Message(
     "throttle_time_ms" / Int32,
     "topics" / CompactArray(LIST_OFFSETS_TOPIC_RESPONSE_V6),
     Tags(),
-    versions="6-9",
+    versions="6-11",
 )
 
 LIST_OFFSETS_RESPONSE_V7 = LIST_OFFSETS_RESPONSE_V6
@@ -313,6 +328,10 @@ LIST_OFFSETS_RESPONSE_V7 = LIST_OFFSETS_RESPONSE_V6
 LIST_OFFSETS_RESPONSE_V8 = LIST_OFFSETS_RESPONSE_V6
 
 LIST_OFFSETS_RESPONSE_V9 = LIST_OFFSETS_RESPONSE_V6
+
+LIST_OFFSETS_RESPONSE_V10 = LIST_OFFSETS_RESPONSE_V6
+
+LIST_OFFSETS_RESPONSE_V11 = LIST_OFFSETS_RESPONSE_V6
 
 RESPONSES: dict[int, Message[ListOffsetsResponse]] = {
     0: LIST_OFFSETS_RESPONSE_V0,
@@ -325,4 +344,6 @@ RESPONSES: dict[int, Message[ListOffsetsResponse]] = {
     7: LIST_OFFSETS_RESPONSE_V7,
     8: LIST_OFFSETS_RESPONSE_V8,
     9: LIST_OFFSETS_RESPONSE_V9,
+    10: LIST_OFFSETS_RESPONSE_V10,
+    11: LIST_OFFSETS_RESPONSE_V11,
 }

@@ -21,7 +21,7 @@ class MetadataRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataRequest(Struct):
-    """API key 3, versions 0-12, flexible from version 9."""
+    """API key 3, versions 0-13, flexible from version 9."""
 
     topics: list[MetadataRequestTopic] | None = field(default_factory=list)
     allow_auto_topic_creation: bool = True  # v4+
@@ -70,7 +70,7 @@ class MetadataResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataResponse(Struct):
-    """API key 3, versions 0-12, flexible from version 9."""
+    """API key 3, versions 0-13, flexible from version 9."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     brokers: list[MetadataResponseBroker] = field(default_factory=list)
@@ -78,6 +78,7 @@ class MetadataResponse(Struct):
     controller_id: int = -1  # v1+, ignorable
     topics: list[MetadataResponseTopic] = field(default_factory=list)
     cluster_authorized_operations: int = -2147483648  # v8-10
+    error_code: int = 0  # v13+, ignorable
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
@@ -150,7 +151,7 @@ METADATA_REQUEST_TOPIC_V10 = Message(
     "topic_id" / Uuid,
     "name" / CompactNullableString,
     Tags(),
-    versions="10-12",
+    versions="10-13",
 )
 
 METADATA_REQUEST_V10 = Message(
@@ -169,11 +170,13 @@ METADATA_REQUEST_V11 = Message(
     "allow_auto_topic_creation" / Bool,
     "include_topic_authorized_operations" / Bool,
     Tags(),
-    versions="11-12",
+    versions="11-13",
     absent=("include_cluster_authorized_operations",),
 )
 
 METADATA_REQUEST_V12 = METADATA_REQUEST_V11
+
+METADATA_REQUEST_V13 = METADATA_REQUEST_V11
 
 REQUESTS: dict[int, Message[MetadataRequest]] = {
     0: METADATA_REQUEST_V0,
@@ -189,6 +192,7 @@ REQUESTS: dict[int, Message[MetadataRequest]] = {
     10: METADATA_REQUEST_V10,
     11: METADATA_REQUEST_V11,
     12: METADATA_REQUEST_V12,
+    13: METADATA_REQUEST_V13,
 }
 
 METADATA_RESPONSE_BROKER_V0 = Message(
@@ -372,7 +376,7 @@ METADATA_RESPONSE_BROKER_V9 = Message(
     "port" / Int32,
     "rack" / CompactNullableString,
     Tags(),
-    versions="9-12",
+    versions="9-13",
 )
 
 METADATA_RESPONSE_PARTITION_V9 = Message(
@@ -385,7 +389,7 @@ METADATA_RESPONSE_PARTITION_V9 = Message(
     "isr_nodes" / CompactArray(Int32),
     "offline_replicas" / CompactArray(Int32),
     Tags(),
-    versions="9-12",
+    versions="9-13",
 )
 
 METADATA_RESPONSE_TOPIC_V9 = Message(
@@ -456,7 +460,7 @@ METADATA_RESPONSE_TOPIC_V12 = Message(
     "partitions" / CompactArray(METADATA_RESPONSE_PARTITION_V9),
     "topic_authorized_operations" / Int32,
     Tags(),
-    versions="12",
+    versions="12-13",
 )
 
 METADATA_RESPONSE_V12 = Message(
@@ -468,6 +472,19 @@ METADATA_RESPONSE_V12 = Message(
     "topics" / CompactArray(METADATA_RESPONSE_TOPIC_V12),
     Tags(),
     versions="12",
+    absent=("cluster_authorized_operations",),
+)
+
+METADATA_RESPONSE_V13 = Message(
+    MetadataResponse,
+    "throttle_time_ms" / Int32,
+    "brokers" / CompactArray(METADATA_RESPONSE_BROKER_V9),
+    "cluster_id" / CompactNullableString,
+    "controller_id" / Int32,
+    "topics" / CompactArray(METADATA_RESPONSE_TOPIC_V12),
+    "error_code" / Int16,
+    Tags(),
+    versions="13",
     absent=("cluster_authorized_operations",),
 )
 
@@ -485,4 +502,5 @@ RESPONSES: dict[int, Message[MetadataResponse]] = {
     10: METADATA_RESPONSE_V10,
     11: METADATA_RESPONSE_V11,
     12: METADATA_RESPONSE_V12,
+    13: METADATA_RESPONSE_V13,
 }

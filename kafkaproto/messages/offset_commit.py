@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
-from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, NullableString, String
+from kafkaproto.primitives import (
+    CompactNullableString,
+    CompactString,
+    Int16,
+    Int32,
+    Int64,
+    NullableString,
+    String,
+    Uuid,
+)
 from kafkaproto.structs import Struct
 from kafkaproto.tags import Tags
 
@@ -26,14 +35,15 @@ class OffsetCommitRequestPartition(Struct):
 class OffsetCommitRequestTopic(Struct):
     """An item of ``OffsetCommitRequest.topics``."""
 
-    name: str = ""
+    name: str = ""  # v0-9, ignorable
+    topic_id: bytes = bytes(16)  # v10+, ignorable
     partitions: list[OffsetCommitRequestPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitRequest(Struct):
-    """API key 8, versions 0-9, flexible from version 8."""
+    """API key 8, versions 0-10, flexible from version 8."""
 
     group_id: str = ""
     generation_id_or_member_epoch: int = -1  # v1+, ignorable
@@ -57,14 +67,15 @@ class OffsetCommitResponsePartition(Struct):
 class OffsetCommitResponseTopic(Struct):
     """An item of ``OffsetCommitResponse.topics``."""
 
-    name: str = ""
+    name: str = ""  # v0-9, ignorable
+    topic_id: bytes = bytes(16)  # v10+, ignorable
     partitions: list[OffsetCommitResponsePartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitResponse(Struct):
-    """API key 8, versions 0-9, flexible from version 8."""
+    """API key 8, versions 0-10, flexible from version 8."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     topics: list[OffsetCommitResponseTopic] = field(default_factory=list)
@@ -190,7 +201,7 @@ OFFSET_COMMIT_REQUEST_PARTITION_V8 = Message(
     "committed_leader_epoch" / Int32,
     "committed_metadata" / CompactNullableString,
     Tags(),
-    versions="8-9",
+    versions="8-10",
     absent=("commit_timestamp",),
 )
 
@@ -215,6 +226,25 @@ OFFSET_COMMIT_REQUEST_V8 = Message(
 
 OFFSET_COMMIT_REQUEST_V9 = OFFSET_COMMIT_REQUEST_V8
 
+OFFSET_COMMIT_REQUEST_TOPIC_V10 = Message(
+    OffsetCommitRequestTopic,
+    "topic_id" / Uuid,
+    "partitions" / CompactArray(OFFSET_COMMIT_REQUEST_PARTITION_V8),
+    Tags(),
+    versions="10",
+)
+
+OFFSET_COMMIT_REQUEST_V10 = Message(
+    OffsetCommitRequest,
+    "group_id" / CompactString,
+    "generation_id_or_member_epoch" / Int32,
+    "member_id" / CompactString,
+    "group_instance_id" / CompactNullableString,
+    "topics" / CompactArray(OFFSET_COMMIT_REQUEST_TOPIC_V10),
+    Tags(),
+    versions="10",
+)
+
 REQUESTS: dict[int, Message[OffsetCommitRequest]] = {
     0: OFFSET_COMMIT_REQUEST_V0,
     1: OFFSET_COMMIT_REQUEST_V1,
@@ -226,6 +256,7 @@ REQUESTS: dict[int, Message[OffsetCommitRequest]] = {
     7: OFFSET_COMMIT_REQUEST_V7,
     8: OFFSET_COMMIT_REQUEST_V8,
     9: OFFSET_COMMIT_REQUEST_V9,
+    10: OFFSET_COMMIT_REQUEST_V10,
 }
 
 OFFSET_COMMIT_RESPONSE_PARTITION_V0 = Message(
@@ -272,7 +303,7 @@ OFFSET_COMMIT_RESPONSE_PARTITION_V8 = Message(
     "partition_index" / Int32,
     "error_code" / Int16,
     Tags(),
-    versions="8-9",
+    versions="8-10",
 )
 
 OFFSET_COMMIT_RESPONSE_TOPIC_V8 = Message(
@@ -293,6 +324,22 @@ OFFSET_COMMIT_RESPONSE_V8 = Message(
 
 OFFSET_COMMIT_RESPONSE_V9 = OFFSET_COMMIT_RESPONSE_V8
 
+OFFSET_COMMIT_RESPONSE_TOPIC_V10 = Message(
+    OffsetCommitResponseTopic,
+    "topic_id" / Uuid,
+    "partitions" / CompactArray(OFFSET_COMMIT_RESPONSE_PARTITION_V8),
+    Tags(),
+    versions="10",
+)
+
+OFFSET_COMMIT_RESPONSE_V10 = Message(
+    OffsetCommitResponse,
+    "throttle_time_ms" / Int32,
+    "topics" / CompactArray(OFFSET_COMMIT_RESPONSE_TOPIC_V10),
+    Tags(),
+    versions="10",
+)
+
 RESPONSES: dict[int, Message[OffsetCommitResponse]] = {
     0: OFFSET_COMMIT_RESPONSE_V0,
     1: OFFSET_COMMIT_RESPONSE_V1,
@@ -304,4 +351,5 @@ RESPONSES: dict[int, Message[OffsetCommitResponse]] = {
     7: OFFSET_COMMIT_RESPONSE_V7,
     8: OFFSET_COMMIT_RESPONSE_V8,
     9: OFFSET_COMMIT_RESPONSE_V9,
+    10: OFFSET_COMMIT_RESPONSE_V10,
 }

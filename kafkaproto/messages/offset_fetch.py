@@ -14,6 +14,7 @@ from kafkaproto.primitives import (
     Int64,
     NullableString,
     String,
+    Uuid,
 )
 from kafkaproto.structs import Struct
 from kafkaproto.tags import Tags
@@ -32,7 +33,8 @@ class OffsetFetchRequestTopic(Struct):
 class OffsetFetchRequestTopics(Struct):
     """An item of ``OffsetFetchRequestGroup.topics``."""
 
-    name: str = ""  # v8+
+    name: str = ""  # v8-9, ignorable
+    topic_id: bytes = bytes(16)  # v10+, ignorable
     partition_indexes: list[int] = field(default_factory=list)  # v8+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
@@ -50,7 +52,7 @@ class OffsetFetchRequestGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchRequest(Struct):
-    """API key 9, versions 0-9, flexible from version 6."""
+    """API key 9, versions 0-10, flexible from version 6."""
 
     group_id: str = ""  # v0-7
     topics: list[OffsetFetchRequestTopic] | None = field(default_factory=list)  # v0-7
@@ -96,7 +98,8 @@ class OffsetFetchResponsePartitions(Struct):
 class OffsetFetchResponseTopics(Struct):
     """An item of ``OffsetFetchResponseGroup.topics``."""
 
-    name: str = ""  # v8+
+    name: str = ""  # v8-9, ignorable
+    topic_id: bytes = bytes(16)  # v10+, ignorable
     partitions: list[OffsetFetchResponsePartitions] = field(default_factory=list)  # v8+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
@@ -113,7 +116,7 @@ class OffsetFetchResponseGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponse(Struct):
-    """API key 9, versions 0-9, flexible from version 6."""
+    """API key 9, versions 0-10, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     topics: list[OffsetFetchResponseTopic] = field(default_factory=list)  # v0-7
@@ -224,6 +227,33 @@ OFFSET_FETCH_REQUEST_V9 = Message(
     absent=("group_id", "topics"),
 )
 
+OFFSET_FETCH_REQUEST_TOPICS_V10 = Message(
+    OffsetFetchRequestTopics,
+    "topic_id" / Uuid,
+    "partition_indexes" / CompactArray(Int32),
+    Tags(),
+    versions="10",
+)
+
+OFFSET_FETCH_REQUEST_GROUP_V10 = Message(
+    OffsetFetchRequestGroup,
+    "group_id" / CompactString,
+    "member_id" / CompactNullableString,
+    "member_epoch" / Int32,
+    "topics" / CompactNullableArray(OFFSET_FETCH_REQUEST_TOPICS_V10),
+    Tags(),
+    versions="10",
+)
+
+OFFSET_FETCH_REQUEST_V10 = Message(
+    OffsetFetchRequest,
+    "groups" / CompactArray(OFFSET_FETCH_REQUEST_GROUP_V10),
+    "require_stable" / Bool,
+    Tags(),
+    versions="10",
+    absent=("group_id", "topics"),
+)
+
 REQUESTS: dict[int, Message[OffsetFetchRequest]] = {
     0: OFFSET_FETCH_REQUEST_V0,
     1: OFFSET_FETCH_REQUEST_V1,
@@ -235,6 +265,7 @@ REQUESTS: dict[int, Message[OffsetFetchRequest]] = {
     7: OFFSET_FETCH_REQUEST_V7,
     8: OFFSET_FETCH_REQUEST_V8,
     9: OFFSET_FETCH_REQUEST_V9,
+    10: OFFSET_FETCH_REQUEST_V10,
 }
 
 OFFSET_FETCH_RESPONSE_PARTITION_V0 = Message(
@@ -346,7 +377,7 @@ OFFSET_FETCH_RESPONSE_PARTITIONS_V8 = Message(
     "metadata" / CompactNullableString,
     "error_code" / Int16,
     Tags(),
-    versions="8-9",
+    versions="8-10",
 )
 
 OFFSET_FETCH_RESPONSE_TOPICS_V8 = Message(
@@ -377,6 +408,32 @@ OFFSET_FETCH_RESPONSE_V8 = Message(
 
 OFFSET_FETCH_RESPONSE_V9 = OFFSET_FETCH_RESPONSE_V8
 
+OFFSET_FETCH_RESPONSE_TOPICS_V10 = Message(
+    OffsetFetchResponseTopics,
+    "topic_id" / Uuid,
+    "partitions" / CompactArray(OFFSET_FETCH_RESPONSE_PARTITIONS_V8),
+    Tags(),
+    versions="10",
+)
+
+OFFSET_FETCH_RESPONSE_GROUP_V10 = Message(
+    OffsetFetchResponseGroup,
+    "group_id" / CompactString,
+    "topics" / CompactArray(OFFSET_FETCH_RESPONSE_TOPICS_V10),
+    "error_code" / Int16,
+    Tags(),
+    versions="10",
+)
+
+OFFSET_FETCH_RESPONSE_V10 = Message(
+    OffsetFetchResponse,
+    "throttle_time_ms" / Int32,
+    "groups" / CompactArray(OFFSET_FETCH_RESPONSE_GROUP_V10),
+    Tags(),
+    versions="10",
+    absent=("topics",),
+)
+
 RESPONSES: dict[int, Message[OffsetFetchResponse]] = {
     0: OFFSET_FETCH_RESPONSE_V0,
     1: OFFSET_FETCH_RESPONSE_V1,
@@ -388,4 +445,5 @@ RESPONSES: dict[int, Message[OffsetFetchResponse]] = {
     7: OFFSET_FETCH_RESPONSE_V7,
     8: OFFSET_FETCH_RESPONSE_V8,
     9: OFFSET_FETCH_RESPONSE_V9,
+    10: OFFSET_FETCH_RESPONSE_V10,
 }

@@ -16,6 +16,7 @@ from kafkaproto.primitives import (
     NullableString,
     RecordsValue,
     String,
+    Uuid,
 )
 from kafkaproto.structs import Struct
 from kafkaproto.tags import Tagged, Tags
@@ -34,14 +35,15 @@ class PartitionProduceData(Struct):
 class TopicProduceData(Struct):
     """An item of ``ProduceRequest.topic_data``."""
 
-    name: str = ""
+    name: str = ""  # v0-12, ignorable
+    topic_id: bytes = bytes(16)  # v13+, ignorable
     partition_data: list[PartitionProduceData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProduceRequest(Struct):
-    """API key 0, versions 0-11, flexible from version 9."""
+    """API key 0, versions 0-13, flexible from version 9."""
 
     transactional_id: str | None = None  # v3+
     acks: int = 0
@@ -87,7 +89,8 @@ class PartitionProduceResponse(Struct):
 class TopicProduceResponse(Struct):
     """An item of ``ProduceResponse.responses``."""
 
-    name: str = ""
+    name: str = ""  # v0-12, ignorable
+    topic_id: bytes = bytes(16)  # v13+, ignorable
     partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
 
@@ -105,7 +108,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProduceResponse(Struct):
-    """API key 0, versions 0-11, flexible from version 9."""
+    """API key 0, versions 0-13, flexible from version 9."""
 
     responses: list[TopicProduceResponse] = field(default_factory=list)
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -164,7 +167,7 @@ PARTITION_PRODUCE_DATA_V9 = Message(
     "index" / Int32,
     "records" / CompactNullableRecords,
     Tags(),
-    versions="9-11",
+    versions="9-13",
 )
 
 TOPIC_PRODUCE_DATA_V9 = Message(
@@ -172,7 +175,7 @@ TOPIC_PRODUCE_DATA_V9 = Message(
     "name" / CompactString,
     "partition_data" / CompactArray(PARTITION_PRODUCE_DATA_V9),
     Tags(),
-    versions="9-11",
+    versions="9-12",
 )
 
 PRODUCE_REQUEST_V9 = Message(
@@ -182,12 +185,32 @@ PRODUCE_REQUEST_V9 = Message(
     "timeout_ms" / Int32,
     "topic_data" / CompactArray(TOPIC_PRODUCE_DATA_V9),
     Tags(),
-    versions="9-11",
+    versions="9-12",
 )
 
 PRODUCE_REQUEST_V10 = PRODUCE_REQUEST_V9
 
 PRODUCE_REQUEST_V11 = PRODUCE_REQUEST_V9
+
+PRODUCE_REQUEST_V12 = PRODUCE_REQUEST_V9
+
+TOPIC_PRODUCE_DATA_V13 = Message(
+    TopicProduceData,
+    "topic_id" / Uuid,
+    "partition_data" / CompactArray(PARTITION_PRODUCE_DATA_V9),
+    Tags(),
+    versions="13",
+)
+
+PRODUCE_REQUEST_V13 = Message(
+    ProduceRequest,
+    "transactional_id" / CompactNullableString,
+    "acks" / Int16,
+    "timeout_ms" / Int32,
+    "topic_data" / CompactArray(TOPIC_PRODUCE_DATA_V13),
+    Tags(),
+    versions="13",
+)
 
 REQUESTS: dict[int, Message[ProduceRequest]] = {
     0: PRODUCE_REQUEST_V0,
@@ -202,6 +225,8 @@ REQUESTS: dict[int, Message[ProduceRequest]] = {
     9: PRODUCE_REQUEST_V9,
     10: PRODUCE_REQUEST_V10,
     11: PRODUCE_REQUEST_V11,
+    12: PRODUCE_REQUEST_V12,
+    13: PRODUCE_REQUEST_V13,
 }
 
 PARTITION_PRODUCE_RESPONSE_V0 = Message(
@@ -334,7 +359,7 @@ BATCH_INDEX_AND_ERROR_MESSAGE_V9 = Message(
     "batch_index" / Int32,
     "batch_index_error_message" / CompactNullableString,
     Tags(),
-    versions="9-11",
+    versions="9-13",
 )
 
 PARTITION_PRODUCE_RESPONSE_V9 = Message(
@@ -377,7 +402,7 @@ LEADER_ID_AND_EPOCH_V10 = Message(
     "leader_id" / Int32,
     "leader_epoch" / Int32,
     Tags(),
-    versions="10-11",
+    versions="10-13",
 )
 
 PARTITION_PRODUCE_RESPONSE_V10 = Message(
@@ -392,7 +417,7 @@ PARTITION_PRODUCE_RESPONSE_V10 = Message(
     Tags(
         Tagged(0, "current_leader" / LEADER_ID_AND_EPOCH_V10),
     ),
-    versions="10-11",
+    versions="10-13",
 )
 
 TOPIC_PRODUCE_RESPONSE_V10 = Message(
@@ -400,7 +425,7 @@ TOPIC_PRODUCE_RESPONSE_V10 = Message(
     "name" / CompactString,
     "partition_responses" / CompactArray(PARTITION_PRODUCE_RESPONSE_V10),
     Tags(),
-    versions="10-11",
+    versions="10-12",
 )
 
 NODE_ENDPOINT_V10 = Message(
@@ -410,7 +435,7 @@ NODE_ENDPOINT_V10 = Message(
     "port" / Int32,
     "rack" / CompactNullableString,
     Tags(),
-    versions="10-11",
+    versions="10-13",
 )
 
 PRODUCE_RESPONSE_V10 = Message(
@@ -420,10 +445,30 @@ PRODUCE_RESPONSE_V10 = Message(
     Tags(
         Tagged(0, "node_endpoints" / CompactArray(NODE_ENDPOINT_V10)),
     ),
-    versions="10-11",
+    versions="10-12",
 )
 
 PRODUCE_RESPONSE_V11 = PRODUCE_RESPONSE_V10
+
+PRODUCE_RESPONSE_V12 = PRODUCE_RESPONSE_V10
+
+TOPIC_PRODUCE_RESPONSE_V13 = Message(
+    TopicProduceResponse,
+    "topic_id" / Uuid,
+    "partition_responses" / CompactArray(PARTITION_PRODUCE_RESPONSE_V10),
+    Tags(),
+    versions="13",
+)
+
+PRODUCE_RESPONSE_V13 = Message(
+    ProduceResponse,
+    "responses" / CompactArray(TOPIC_PRODUCE_RESPONSE_V13),
+    "throttle_time_ms" / Int32,
+    Tags(
+        Tagged(0, "node_endpoints" / CompactArray(NODE_ENDPOINT_V10)),
+    ),
+    versions="13",
+)
 
 RESPONSES: dict[int, Message[ProduceResponse]] = {
     0: PRODUCE_RESPONSE_V0,
@@ -438,4 +483,6 @@ RESPONSES: dict[int, Message[ProduceResponse]] = {
     9: PRODUCE_RESPONSE_V9,
     10: PRODUCE_RESPONSE_V10,
     11: PRODUCE_RESPONSE_V11,
+    12: PRODUCE_RESPONSE_V12,
+    13: PRODUCE_RESPONSE_V13,
 }

@@ -18,17 +18,14 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkaproto.messages.produce import ProduceRequest
+from tests.broker.offered import OFFERED
 from tests.broker.scene import fill
 from tests.broker.wire import batch, limit, metadata
 from tests.kafkaproto.values import Values
 
 SHAPES = ("small", "empty", "lowest", "highest", "null", *["random"] * 5)
 LONGEST_WAIT_MS = 2**31
-VERSIONS = [
-    (info.name, int(key), version)
-    for key, info in sorted(APIS.items())
-    for version in range(info.min_version, info.max_version + 1)
-]
+VERSIONS = [(APIS[key].name, key, version) for key, versions in sorted(OFFERED.items()) for version in versions]
 
 
 def is_unanswered(request: Any) -> bool:

@@ -14,6 +14,7 @@ from broker.quota.windows import SampledRate
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.api import APIS, codec
 from kafkaproto.records.batch import batches, complete_bytes
+from tests.broker.offered import OFFERED
 from tests.broker.scene import hold, release, replica
 from tests.broker.wire import batch_of_bytes, fetch, flat, limit, metadata, produce, produced
 
@@ -38,9 +39,7 @@ def _fill(value: Any, absent: tuple[str, ...] = ()) -> None:
             _fill(held)
 
 
-VERSIONS = [
-    (int(key), version) for key, info in APIS.items() for version in range(info.min_version, info.max_version + 1)
-]
+VERSIONS = [(key, version) for key, versions in OFFERED.items() for version in versions]
 
 
 @pytest.mark.parametrize(("key", "version"), VERSIONS, ids=[f"{APIS[k].name} v{v}" for k, v in VERSIONS])  # type: ignore[index]

@@ -105,10 +105,10 @@ def test_P3_partitions_that_fail_and_that_succeed_share_one_answer(client: Memor
         1,
         1000,
         [
-            TopicProduceData("missing", [PartitionProduceData(0, batch(b"a"))]),
+            TopicProduceData("missing", partition_data=[PartitionProduceData(0, batch(b"a"))]),
             TopicProduceData(
                 "t",
-                [
+                partition_data=[
                     PartitionProduceData(9, batch(b"a")),
                     PartitionProduceData(1, corrupt(batch(b"b"))),
                     PartitionProduceData(0, batch(b"c")),

@@ -35,7 +35,9 @@ def batch_of_bytes(size: int, **options: Any) -> bytes:
 def produce(
     topic: str, data: bytes, partition: int = 0, acks: int = 1, timeout_ms: int = 1000, **more: bytes
 ) -> ProduceRequest:
-    return ProduceRequest(None, acks, timeout_ms, [TopicProduceData(topic, [PartitionProduceData(partition, data)])])
+    return ProduceRequest(
+        None, acks, timeout_ms, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, data)])]
+    )
 
 
 def produce_of_bytes(

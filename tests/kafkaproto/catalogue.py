@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from kafkaproto.api import APIS, codec
 from kafkaproto.generator import SCHEMAS
 from kafkaproto.generator.spec import Message as Definition
-from kafkaproto.generator.spec import load
+from kafkaproto.generator.spec import load, snake_case
 from kafkaproto.header import REQUEST_HEADERS, RESPONSE_HEADERS
 from kafkaproto.message import Message
 
@@ -48,6 +49,15 @@ def definition(name: str) -> Definition:
     return load(SCHEMAS / "messages" / f"{name}.json")
 
 
+def data_entries() -> Iterator[Entry]:
+    """All versions of what travels inside messages and records."""
+    for path in sorted((SCHEMAS / "data").glob("*.json")):
+        module = import_module(f"kafkaproto.data.{snake_case(path.stem)}")
+        for version, layout in module.LAYOUTS.items():
+            yield Entry(path.stem, version, layout)
+
+
 ENTRIES = list(entries())
+DATA_ENTRIES = list(data_entries())
 LATEST = [entry for entry in ENTRIES if entry.version == max(e.version for e in ENTRIES if e.name == entry.name)]
 """The highest version of each message."""

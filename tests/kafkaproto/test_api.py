@@ -10,40 +10,17 @@ import pytest
 from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.errors import UnsupportedVersion
 from kafkaproto.messages.fetch import FETCH_REQUEST_V11, FETCH_RESPONSE_V11, FetchRequest
-
-RANGES = {
-    "Produce": 11,
-    "Fetch": 17,
-    "ListOffsets": 9,
-    "Metadata": 12,
-    "ApiVersions": 4,
-    "OffsetForLeaderEpoch": 4,
-    "InitProducerId": 5,
-    "FindCoordinator": 6,
-    "JoinGroup": 9,
-    "SyncGroup": 5,
-    "Heartbeat": 4,
-    "LeaveGroup": 5,
-    "OffsetCommit": 9,
-    "OffsetFetch": 9,
-    "ListGroups": 5,
-    "DescribeGroups": 5,
-    "CreateTopics": 7,
-    "DeleteTopics": 6,
-    "DescribeConfigs": 4,
-    "IncrementalAlterConfigs": 1,
-    "DescribeCluster": 1,
-    "DescribeClientQuotas": 1,
-    "AlterClientQuotas": 1,
-}
+from kafkaproto.releases import versions
 
 
-def test_M10_all_versions_that_are_wanted_are_there() -> None:
-    assert {info.name: (info.min_version, info.max_version) for info in APIS.values()} == {
-        name: (0, highest) for name, highest in RANGES.items()
-    }
+def test_M10_all_versions_that_kafka_3_9_and_4_2_offer_are_there() -> None:
+    wanted: dict[int, set[int]] = {}
+    for release in ("3.9", "4.2"):
+        for key, (low, high) in versions(release).items():
+            wanted.setdefault(key, set()).update(range(low, high + 1))
+    assert {key: set(range(i.min_version, i.max_version + 1)) for key, i in APIS.items()} == wanted
     for info in APIS.values():
-        for version in range(info.max_version + 1):
+        for version in range(info.min_version, info.max_version + 1):
             found = codec(info.key, version)
             assert (found.key, found.name, found.version) == (info.key, info.name, version)
 
@@ -60,7 +37,7 @@ def test_a_codec_is_made_once_and_holds_both_directions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("api_key", "version", "text"), [(1, 18, "only Fetch v0 to v17"), (1, -1, "v-1"), (999, 0, "key 999 is unknown")]
+    ("api_key", "version", "text"), [(1, 19, "only Fetch v0 to v18"), (1, -1, "v-1"), (999, 0, "key 999 is unknown")]
 )
 def test_what_is_not_there_raises(api_key: int, version: int, text: str) -> None:
     with pytest.raises(UnsupportedVersion, match=text):

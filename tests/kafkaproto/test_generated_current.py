@@ -14,6 +14,7 @@ def test_the_committed_code_is_current() -> None:
 
 def test_check_finds_changed_missing_and_left_over_files(tmp_path: Path) -> None:
     (tmp_path / "messages").mkdir()
+    (tmp_path / "data").mkdir()
     files = generate()
     for name, text in files.items():
         (tmp_path / name).write_text(text)

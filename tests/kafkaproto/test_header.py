@@ -52,7 +52,7 @@ def test_W3_the_header_of_an_unknown_version_is_read_as_the_newest() -> None:
     assert decoded(data) == (RequestHeader(18, 99, 7, None), len(data))
 
 
-@pytest.mark.parametrize("api_key", [-1, 17, 999, 32767])
+@pytest.mark.parametrize("api_key", [-1, 4, 999, 32767])
 def test_W3_the_header_of_an_unknown_api_cannot_be_read(api_key: int) -> None:
     with pytest.raises(DecodeError, match="api_key"):
         decoded(api_key.to_bytes(2, "big", signed=True) + bytes(30))

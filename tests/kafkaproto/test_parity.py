@@ -9,11 +9,11 @@ import pytest
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.message import Message
-from tests.kafkaproto.catalogue import ENTRIES, Entry
+from tests.kafkaproto.catalogue import DATA_ENTRIES, ENTRIES, Entry
 from tests.kafkaproto.example import EXAMPLE_ENTRIES
 from tests.kafkaproto.values import Values
 
-ALL = [*ENTRIES, *EXAMPLE_ENTRIES]
+ALL = [*ENTRIES, *DATA_ENTRIES, *EXAMPLE_ENTRIES]
 BAD_VALUES: tuple[Any, ...] = (
     None,
     "text",

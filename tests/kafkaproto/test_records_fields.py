@@ -24,7 +24,7 @@ class FileRange:
 
 def produce(*records: Any) -> ProduceRequest:
     partitions = [PartitionProduceData(i, value) for i, value in enumerate(records)]
-    return ProduceRequest(acks=-1, topic_data=[TopicProduceData("t", partitions)])
+    return ProduceRequest(acks=-1, topic_data=[TopicProduceData("t", partition_data=partitions)])
 
 
 def fetched(*records: Any) -> FetchResponse:

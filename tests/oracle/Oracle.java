@@ -83,8 +83,19 @@ public class Oracle {
         throw new IllegalArgumentException(words[0]);
     }
 
+    // requests, responses and headers; then data that travels inside of them and inside of records
+    static final String[] PLACES = {
+        "org.apache.kafka.common.message.%sData", "org.apache.kafka.common.message.%s",
+        "org.apache.kafka.coordinator.group.generated.%s", "org.apache.kafka.coordinator.transaction.generated.%s"};
+
     static Class<?> type(String message, String suffix) throws Exception {
-        return Class.forName("org.apache.kafka.common.message." + message + "Data" + suffix);
+        for (String place : PLACES)
+            try {
+                return Class.forName(String.format(place, message) + suffix);
+            } catch (ClassNotFoundException e) {
+                continue;
+            }
+        throw new ClassNotFoundException(message + suffix);
     }
 
     static Message fromJson(String message, short version, String json) throws Exception {

@@ -1,4 +1,4 @@
-"""One Java process for the whole run."""
+"""One Java process per Kafka release for the whole run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.oracle.jars import kafka_jars
-from tests.oracle.oracle import Oracle
+from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar, kafka_jars
+from tests.oracle.oracle import Oracle, Releases
 
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
-    with Oracle(kafka_jars()) as process:
+    with Oracle(kafka_jars(KAFKA_VERSION)) as process:
         yield process
+
+
+@pytest.fixture(scope="session")
+def releases(oracle: Oracle) -> Iterator[Releases]:
+    with Oracle(kafka_jars(NEWER_VERSION)) as newer:
+        yield Releases((oracle, clients_jar(KAFKA_VERSION)), (newer, clients_jar(NEWER_VERSION)))

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 KAFKA_VERSION = "3.9.1"
+NEWER_VERSION = "4.2.0"
+"""What the older release does not know is asked of this one."""
 BINDING = ("org.slf4j", "slf4j-nop", "1.7.36")  # keeps the broker's logging quiet
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -112,4 +114,5 @@ def run(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{kafka_jars()}\n")
+    for version in sys.argv[1:] or (KAFKA_VERSION, NEWER_VERSION):
+        sys.stdout.write(f"{kafka_jars(version)}\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import dataclasses
 import json
 import subprocess
 from pathlib import Path
@@ -11,10 +9,11 @@ from types import TracebackType
 from typing import Any
 
 from kafkaproto.arrays import ArrayType
-from kafkaproto.generator.spec import Message as Definition
+from kafkaproto.generator.refresh import served
+from kafkaproto.json_form import wire_name
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import BytesType, Float64, RecordsType, Uuid, WireType
-from kafkaproto.tags import Tagged
+from kafkaproto.primitives import RecordsType, WireType
+from kafkaproto.versions import NO_VERSIONS, VersionRange
 
 PROGRAM = Path(__file__).with_name("Oracle.java")
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m")
@@ -73,67 +72,51 @@ class Oracle:
         return list(json.loads(self.ask("records", data.hex())))
 
 
-class JsonForm:
-    """Objects as the JSON that Kafka's generated converters read and write."""
+class Releases:
+    """Two releases as one: each question goes to the older one if it has the version, else to the newer one."""
 
-    def __init__(self, definition: Definition) -> None:
-        self.wire_names = {
-            (struct.name, field.name): field.wire_name[0].lower() + field.wire_name[1:]
-            for struct in definition.structs
-            for field in struct.fields
-        }
-        self.message = definition.name
+    def __init__(self, *releases: tuple[Oracle, Path]) -> None:
+        """Each process with its kafka-clients jar, whose definitions say which versions are stable there."""
+        self.all = [(oracle, versions_in(jar)) for oracle, jar in releases]
 
-    def of(self, layout: Message[Any], obj: Any) -> dict[str, Any]:
-        """The fields of this layout; tagged ones only when they differ from their defaults, as on the wire."""
-        fields = [*layout.fields, *((f.name, f.type) for f in self.tagged(layout) if self.is_set(f, obj))]
-        return {self.wire_name(layout, name): self.value(kind, getattr(obj, name)) for name, kind in fields}
+    def having(self, name: str, *versions: int) -> list[Oracle]:
+        """The releases that have all these versions."""
+        return [oracle for oracle, has in self.all if all(v in has.get(name, NO_VERSIONS) for v in versions)]
 
-    def tagged(self, layout: Message[Any]) -> tuple[Tagged, ...]:
-        return layout.tags.fields if layout.tags else ()
+    def encode(self, name: str, version: int, fields: dict[str, Any]) -> bytes:
+        return self._that_has(name, version).encode(name, version, fields)
 
-    def is_set(self, field: Tagged, obj: Any) -> bool:
-        default = {f.name: f for f in dataclasses.fields(obj)}[field.name]
-        value = getattr(obj, field.name)
-        made = default.default if default.default_factory is dataclasses.MISSING else default.default_factory()
-        return bool(value != made)
+    def decode(self, name: str, version: int, data: bytes) -> tuple[int, bytes, dict[str, Any]]:
+        return self._that_has(name, version).decode(name, version, data)
 
-    def wire_name(self, layout: Message[Any], name: str) -> str:
-        struct = layout.cls.__name__
-        return self.wire_names.get((struct, name)) or self.wire_names[struct.removeprefix(self.message), name]
+    def _that_has(self, name: str, version: int) -> Oracle:
+        found = self.having(name, version)
+        assert found, f"no release has {name} v{version}"
+        return found[0]
 
-    def value(self, wire_type: WireType, value: Any) -> Any:
-        if value is None:
-            return None
-        match wire_type:
-            case Message():
-                return self.of(wire_type, value)
-            case NullableStruct():
-                return self.of(wire_type.struct, value)
-            case ArrayType():
-                return [self.value(wire_type.item, item) for item in value]
-            case BytesType():
-                return base64.b64encode(value).decode()
-        if wire_type is Uuid:
-            return base64.urlsafe_b64encode(value).decode().rstrip("=")
-        return float(value) if wire_type is Float64 else value
 
-    def without_records(self, layout: Message[Any], fields: dict[str, Any]) -> dict[str, Any]:
-        """The same JSON as Kafka writes it back: record bytes are left out, only null and not null is told."""
-        result = {}
-        for name, kind in [*layout.fields, *((f.name, f.type) for f in self.tagged(layout))]:
-            wire_name = self.wire_name(layout, name)
-            if wire_name in fields:
-                result[wire_name] = self._blank(kind, fields[wire_name])
-        return result
+def versions_in(jar: Path) -> dict[str, VersionRange]:
+    """The versions of each message that a jar has, the unstable ones left out."""
+    return {name: VersionRange.parse(one["validVersions"]) for name, one in served(jar).items()}
 
-    def _blank(self, kind: WireType, value: Any) -> Any:
-        if isinstance(kind, RecordsType):
-            return None if value is None else ""
-        if isinstance(kind, Message) and value is not None:
-            return self.without_records(kind, value)
-        if isinstance(kind, NullableStruct) and value is not None:
-            return self.without_records(kind.struct, value)
-        if isinstance(kind, ArrayType) and value is not None:
-            return [self._blank(kind.item, item) for item in value]
-        return value
+
+def without_records(layout: Message[Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """The same JSON as Kafka writes it: record bytes are left out, only null and not null is told."""
+    kinds = [*layout.fields, *((f.name, f.type) for f in (layout.tags.fields if layout.tags else ()))]
+    named = {wire_name(layout, name): kind for name, kind in kinds}
+    return {name: _blank(named[name], value) for name, value in fields.items()}
+
+
+def _blank(kind: WireType, value: Any) -> Any:
+    if value is None:
+        return None
+    match kind:
+        case RecordsType():
+            return ""
+        case Message():
+            return without_records(kind, value)
+        case NullableStruct():
+            return without_records(kind.struct, value)
+        case ArrayType():
+            return [_blank(kind.item, item) for item in value]
+    return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from typing import Any
 
 import pytest
@@ -12,13 +11,15 @@ import pytest
 from kafkaproto.arrays import ArrayType
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.generator import SCHEMAS
-from kafkaproto.generator.refresh import FIELD_FACTS, facts, read_errors, to_text, wanted_files
+from kafkaproto.generator.merge import RANGES
+from kafkaproto.generator.refresh import FIELD_FACTS, merged, read_errors, served, to_text
 from kafkaproto.generator.spec import FIELD_NAMES
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, WireType
-from tests.kafkaproto.catalogue import ENTRIES, Entry
-from tests.oracle.jars import clients_jar
-from tests.oracle.oracle import Oracle
+from kafkaproto.versions import VersionRange
+from tests.kafkaproto.catalogue import ENTRIES, Entry, message_names
+from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar
+from tests.oracle.oracle import Releases
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -53,7 +54,7 @@ def tree(wire_type: WireType) -> dict[str, Any]:
             kind = "CompactArrayOf" if wire_type.compact else "ArrayOf"
             return {"array": f"{kind} nullable" if wire_type.nullable else kind, "of": tree(wire_type.item)}
         case NullableStruct():
-            raise AssertionError("none of our messages has a nullable struct")
+            return message_tree(wire_type.struct)  # the constants do not say which structs may be null
     raise AssertionError(f"{wire_type} is new here")
 
 
@@ -66,21 +67,56 @@ def message_tree(layout: Message[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_every_layout_is_kafkas_schema_constant(oracle: Oracle, entry: Entry) -> None:
+def test_every_layout_is_the_schema_constant_of_each_release_that_has_it(releases: Releases, entry: Entry) -> None:
     ours = json.dumps(tree(entry.layout))
     if entry.name == "RequestHeader":
         for name, kafkas in KAFKA_NAMES.items():
             ours = ours.replace(f'"{name}"', f'"{kafkas}"')
-    assert json.loads(ours) == oracle.layouts(entry.name)[str(entry.version)]
+    having = releases.having(entry.name, entry.version)
+    assert having
+    for oracle in having:
+        assert json.loads(ours) == oracle.layouts(entry.name)[str(entry.version)]
 
 
-@pytest.mark.parametrize("name", sorted(wanted_files()))
-def test_every_definition_is_what_the_jar_says_field_by_field(name: str) -> None:
-    with zipfile.ZipFile(clients_jar()) as jar:
-        theirs = facts(jar.read(f"common/message/{name}.json").decode(), wanted_files()[name])
-    committed = (SCHEMAS / "messages" / f"{name}.json").read_text()
-    assert json.loads(committed) == theirs
-    assert committed == to_text(theirs)
+@pytest.fixture(scope="module")
+def jars() -> tuple[dict[str, Any], dict[str, Any]]:
+    return served(clients_jar(KAFKA_VERSION)), served(clients_jar(NEWER_VERSION))
+
+
+def test_the_definitions_are_those_of_both_jars_and_no_others(jars: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    expected = merged(*jars)
+    assert message_names() == sorted(expected)
+    for name, theirs in expected.items():
+        assert (SCHEMAS / "messages" / f"{name}.json").read_text() == to_text(theirs)
+
+
+@pytest.mark.parametrize("name", message_names())
+def test_every_field_is_in_every_version_what_each_jar_says(
+    name: str, jars: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    ours = json.loads((SCHEMAS / "messages" / f"{name}.json").read_text())
+    for theirs in (jar[name] for jar in jars if name in jar):
+        for version in VersionRange.parse(theirs["validVersions"]):
+            assert of_version(ours, version) == of_version(theirs, version), f"version {version}"
+
+
+def of_version(definition: dict[str, Any], version: int) -> dict[str, Any]:
+    """What a definition says about one version, without saying where else it is true."""
+    common = {struct["name"]: struct["fields"] for struct in definition.get("commonStructs", [])}
+
+    def fields_of(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [field_of(field) for field in fields if version in VersionRange.parse(field["versions"])]
+
+    def field_of(field: dict[str, Any]) -> dict[str, Any]:
+        said = {key: value for key, value in field.items() if key not in (*RANGES, "ignorable", "fields")}
+        said |= {key: version in VersionRange.parse(field.get(key, "none")) for key in RANGES}
+        fields = field.get("fields", common.get(field["type"].removeprefix("[]")))
+        # a tag that only other versions have is of no matter here; ignorable is about versions without the field
+        said = {key: value for key, value in said.items() if key != "tag" or said["taggedVersions"]}
+        return said if fields is None else {**said, "fields": fields_of(fields)}
+
+    flexible = version in VersionRange.parse(definition["flexibleVersions"])
+    return {"key": definition.get("apiKey"), "flexible": flexible, "fields": fields_of(definition["fields"])}
 
 
 def test_definitions_hold_facts_and_no_sentences() -> None:
@@ -96,7 +132,7 @@ def test_definitions_hold_facts_and_no_sentences() -> None:
 
 
 def test_error_codes_are_the_jars() -> None:
-    theirs = read_errors(clients_jar())
+    theirs = read_errors(clients_jar(NEWER_VERSION))
     assert json.loads((SCHEMAS / "errors.json").read_text()) == theirs
     assert [(code.value, code.name, code.retriable) for code in ErrorCode] == [
         (error["number"], error["name"], error["retriable"]) for error in theirs

@@ -7,39 +7,35 @@ import random
 import pytest
 
 from kafkaproto.errors import DecodeError, EncodeError
-from tests.kafkaproto.catalogue import ENTRIES, Entry, definition, message_names
+from tests.kafkaproto.catalogue import ENTRIES, Entry
 from tests.kafkaproto.values import Values
-from tests.oracle.oracle import JsonForm, Oracle, Refused
+from tests.oracle.oracle import Refused, Releases, without_records
 
 # the first question waits for the jars on a machine that has none yet
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
-FORMS = {name: JsonForm(definition(name)) for name in message_names()}
 MUTATIONS = 60
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_X1_our_bytes_are_kafkas_bytes(oracle: Oracle, entry: Entry) -> None:
-    form = FORMS[entry.name]
+def test_X1_our_bytes_are_kafkas_bytes(releases: Releases, entry: Entry) -> None:
     for obj in Values(entry.id).objects(entry.layout):
         ours = entry.layout.encode(obj)
-        assert ours == oracle.encode(entry.name, entry.version, form.of(entry.layout, obj)), obj
+        assert ours == releases.encode(entry.name, entry.version, entry.layout.to_json(obj)), obj
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_X1_kafka_reads_what_we_wrote_and_writes_it_back(oracle: Oracle, entry: Entry) -> None:
-    form = FORMS[entry.name]
+def test_X1_kafka_reads_what_we_wrote_and_writes_it_back(releases: Releases, entry: Entry) -> None:
     for obj in Values(entry.id).objects(entry.layout):
         ours = entry.layout.encode(obj)
-        read, back, fields = oracle.decode(entry.name, entry.version, ours)
+        read, back, fields = releases.decode(entry.name, entry.version, ours)
         assert (read, back) == (len(ours), ours)
-        expected = form.without_records(entry.layout, form.of(entry.layout, obj))
-        assert form.without_records(entry.layout, fields) == expected
+        assert fields == without_records(entry.layout, entry.layout.to_json(obj))
         assert entry.layout.decode(back) == obj
 
 
 @pytest.mark.parametrize("name", sorted({entry.name for entry in ENTRIES}))
-def test_a_field_that_another_version_lacks_is_dropped_or_refused_as_in_kafka(oracle: Oracle, name: str) -> None:
+def test_a_field_that_another_version_lacks_is_dropped_or_refused_as_in_kafka(releases: Releases, name: str) -> None:
     versions = [entry for entry in ENTRIES if entry.name == name]
     refused = 0
     for entry in versions:
@@ -47,8 +43,11 @@ def test_a_field_that_another_version_lacks_is_dropped_or_refused_as_in_kafka(or
             obj = Values(entry.id).object(entry.layout, shape)
             data = entry.layout.encode(obj)
             for other in versions:
+                having = releases.having(name, entry.version, other.version)
+                if not having:
+                    continue  # one version is gone from the release that has the other
                 try:
-                    moved = oracle.move(name, entry.version, other.version, data)
+                    moved = having[0].move(name, entry.version, other.version, data)
                 except Refused:
                     refused += 1
                     with pytest.raises(EncodeError):
@@ -62,18 +61,18 @@ FLEXIBLE = [entry for entry in ENTRIES if entry.layout.tags]
 
 
 @pytest.mark.parametrize("entry", FLEXIBLE, ids=lambda entry: entry.id)
-def test_W16_unknown_tags_come_back_from_kafka_as_we_wrote_them(oracle: Oracle, entry: Entry) -> None:
+def test_W16_unknown_tags_come_back_from_kafka_as_we_wrote_them(releases: Releases, entry: Entry) -> None:
     values = Values(entry.id)
     for obj in values.objects(entry.layout):
         values.add_unknown_tags(entry.layout, obj)
         ours = entry.layout.encode(obj)
-        read, back, _ = oracle.decode(entry.name, entry.version, ours)
+        read, back, _ = releases.decode(entry.name, entry.version, ours)
         assert (read, back) == (len(ours), ours)
         assert entry.layout.decode(ours) == obj
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_W5_damaged_bytes_are_refused_where_kafka_refuses_them(oracle: Oracle, entry: Entry) -> None:
+def test_W5_damaged_bytes_are_refused_where_kafka_refuses_them(releases: Releases, entry: Entry) -> None:
     chance = random.Random(entry.id)
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "small"))
     for _ in range(MUTATIONS if whole else 0):
@@ -81,10 +80,15 @@ def test_W5_damaged_bytes_are_refused_where_kafka_refuses_them(oracle: Oracle, e
         try:
             obj = entry.layout.decode(damaged)
         except DecodeError as error:
-            assert_kafka_agrees(oracle, entry, damaged, error)
+            assert_kafka_agrees(releases, entry, damaged, error)
             continue
-        _, back, _ = oracle.decode(entry.name, entry.version, damaged)
-        assert entry.layout.encode(obj) == back
+        try:
+            _, back, _ = releases.decode(entry.name, entry.version, damaged)
+        except Refused:  # it read the bytes, but would not write such a thing: one unknown tag twice
+            with pytest.raises(EncodeError):
+                entry.layout.encode(obj)
+        else:
+            assert entry.layout.encode(obj) == back
 
 
 def damage(whole: bytes, chance: random.Random) -> bytes:
@@ -95,8 +99,8 @@ def damage(whole: bytes, chance: random.Random) -> bytes:
     return whole[:at] + bytes([chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))]) + whole[at + 1 :]
 
 
-def assert_kafka_agrees(oracle: Oracle, entry: Entry, damaged: bytes, error: DecodeError) -> None:
+def assert_kafka_agrees(releases: Releases, entry: Entry, damaged: bytes, error: DecodeError) -> None:
     if "does not fill" in error.reason or "(tag " in error.path:
         return  # Kafka does not look at the size that a tagged field of its own announces; we do
     with pytest.raises(Refused):
-        oracle.decode(entry.name, entry.version, damaged)
+        releases.decode(entry.name, entry.version, damaged)

@@ -150,7 +150,9 @@ def test_leave_in_every_version(cluster: VirtualCluster, version: int) -> None:
 
 def commit(version: int, *partitions: tuple[str, int, int], group: str = "g", **more: Any) -> OffsetCommitRequest:
     topics = [
-        OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(index, offset, committed_metadata="note")])
+        OffsetCommitRequestTopic(
+            topic, partitions=[OffsetCommitRequestPartition(index, offset, committed_metadata="note")]
+        )
         for topic, index, offset in partitions
     ]
     return OffsetCommitRequest(group, topics=topics, **more)
@@ -163,7 +165,9 @@ def codes(answer: Any) -> list[tuple[str, int, int]]:
 def fetched(client: MemoryClient, version: int, *indexes: int, group: str = "g") -> list[tuple[int, int, int, Any]]:
     if version >= 8:
         asked = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group, topics=[OffsetFetchRequestTopics("t", list(indexes))])]
+            groups=[
+                OffsetFetchRequestGroup(group, topics=[OffsetFetchRequestTopics("t", partition_indexes=list(indexes))])
+            ]
         )
     else:
         asked = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", list(indexes))])

@@ -165,12 +165,15 @@ async def test_G_joins_syncs_and_commits_outlive_their_frames() -> None:
 
         partition = OffsetCommitRequestPartition(1, 77, committed_metadata="what I remember")
         commit = OffsetCommitRequest(
-            "the-group", leader.generation_id, leader.member_id, topics=[OffsetCommitRequestTopic("t", [partition])]
+            "the-group",
+            leader.generation_id,
+            leader.member_id,
+            topics=[OffsetCommitRequestTopic("t", partitions=[partition])],
         )
         await one.ask(commit, 7)
         await one.ask(metadata(["noise" * 40]), 4)
         asked = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup("the-group", topics=[OffsetFetchRequestTopics("t", [1])])]
+            groups=[OffsetFetchRequestGroup("the-group", topics=[OffsetFetchRequestTopics("t", partition_indexes=[1])])]
         )
         [group] = (await two.ask(asked, 8)).groups
         [found] = group.topics[0].partitions

@@ -1,0 +1,26 @@
+# Generated from schemas/data/EndTxnMarker.json by `python -m kafkaproto.generator`. Do not edit.
+"""EndTxnMarker: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import Int32
+from kafkaproto.structs import Struct
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class EndTxnMarker(Struct):
+    """versions 0, never flexible."""
+
+    coordinator_epoch: int = 0
+
+
+END_TXN_MARKER_V0 = Message(
+    EndTxnMarker,
+    "coordinator_epoch" / Int32,
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[EndTxnMarker]] = {
+    0: END_TXN_MARKER_V0,
+}

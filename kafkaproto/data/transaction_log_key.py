@@ -1,0 +1,26 @@
+# Generated from schemas/data/TransactionLogKey.json by `python -m kafkaproto.generator`. Do not edit.
+"""TransactionLogKey: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import String
+from kafkaproto.structs import Struct
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class TransactionLogKey(Struct):
+    """versions 0, never flexible."""
+
+    transactional_id: str = ""  # v0
+
+
+TRANSACTION_LOG_KEY_V0 = Message(
+    TransactionLogKey,
+    "transactional_id" / String,
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[TransactionLogKey]] = {
+    0: TRANSACTION_LOG_KEY_V0,
+}

@@ -1,0 +1,151 @@
+"""Messages as JSON, with the names and forms of kafka-clients' generated ``JsonConverter`` classes.
+
+Fields are in camel case and wire order; bytes, and records too, are base64; uuids are what Java's ``Uuid`` prints (base64 for
+URLs, without padding). A tagged field is only there when it differs from its default. Unknown tagged fields have no JSON.
+(Kafka leaves record bytes out when it writes, and reads them as we write them.) This module must never know an API.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from typing import Any
+
+from kafkaproto.arrays import ArrayType
+from kafkaproto.errors import EncodeError
+from kafkaproto.message import Message, NullableStruct
+from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid, WireType
+from kafkaproto.structs import differs
+
+Json = Any
+
+OTHER_NAMES = {"RequestHeader": {"api_key": "requestApiKey", "api_version": "requestApiVersion"}}
+"""Where our name of a field is not Kafka's in another spelling."""
+
+WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def wire_name(layout: Message[Any], name: str) -> str:
+    """``throttle_time_ms`` to ``throttleTimeMs``."""
+    other = OTHER_NAMES.get(layout.cls.__name__, {}).get(name)
+    return other or re.sub("_([a-z0-9])", lambda letter: letter[1].upper(), name)
+
+
+def to_json(layout: Message[Any], obj: Any, path: str = "") -> dict[str, Json]:
+    """A message as what `json.dumps` takes. Raises EncodeError for what would be lost in this version, as encoding does."""
+    path = path or layout.cls.__name__
+    for name in layout.absent:
+        value = getattr(obj, name)
+        if differs(value, layout.defaults[name]()):
+            raise EncodeError(f"{path}.{name}", f"is not in versions {layout.versions} and would be lost: {value!r}")
+    fields = list(layout.fields)
+    tagged = layout.tags.fields if layout.tags else ()
+    fields += [(f.name, f.type) for f in tagged if differs(getattr(obj, f.name), layout.defaults[f.name]())]
+    return {wire_name(layout, name): value_to_json(kind, getattr(obj, name), f"{path}.{name}") for name, kind in fields}
+
+
+def value_to_json(kind: WireType, value: Any, path: str) -> Json:
+    """One value of a wire type as JSON."""
+    if value is None:
+        return None
+    match kind:
+        case Message():
+            return to_json(kind, value, path)
+        case NullableStruct():
+            return to_json(kind.struct, value, path)
+        case ArrayType():
+            return [value_to_json(kind.item, item, f"{path}[{i}]") for i, item in enumerate(value)]
+        case BytesType():
+            return _base64(value, path)
+    if kind is Uuid:
+        return base64.urlsafe_b64encode(value).decode().rstrip("=")
+    if kind is Float64:
+        value = float(value)
+        return value if math.isfinite(value) else next(word for word, one in WORDS.items() if repr(one) == repr(value))
+    return value
+
+
+def _base64(value: Any, path: str) -> str:
+    try:
+        return base64.b64encode(value).decode()
+    except TypeError:
+        raise EncodeError(path, f"{value!r} is not in memory, so it has no JSON") from None
+
+
+def from_json(layout: Message[Any], data: Json, path: str = "") -> Any:
+    """The object that JSON tells of. Raises EncodeError, naming the field that is missing, unknown or of another type.
+
+    Tagged fields may be missing. That numbers are in their range, encoding checks. Kafka ignores names that it does not
+    know; here they are errors.
+    """
+    path = path or layout.cls.__name__
+    if not isinstance(data, dict):
+        raise EncodeError(path, f"{data!r} is no JSON object")
+    left = dict(data)
+    values = {}
+    for name, kind in layout.fields:
+        key = wire_name(layout, name)
+        if key not in left:
+            raise EncodeError(f"{path}.{key}", f"is missing; versions {layout.versions} have it")
+        values[name] = value_from_json(kind, left.pop(key), f"{path}.{key}")
+    for field in layout.tags.fields if layout.tags else ():
+        key = wire_name(layout, field.name)
+        if key in left:
+            values[field.name] = value_from_json(field.type, left.pop(key), f"{path}.{key}")
+    for key in left:
+        raise EncodeError(f"{path}.{key}", f"is no field of versions {layout.versions}")
+    return layout.cls(**values)
+
+
+def value_from_json(kind: WireType, data: Json, path: str) -> Any:
+    """One value of a wire type out of JSON."""
+    if data is None:
+        if isinstance(kind, NullableStruct) or (isinstance(kind, LengthPrefixed) and kind.nullable):
+            return None
+        raise EncodeError(path, "may not be null")
+    match kind:
+        case Message():
+            return from_json(kind, data, path)
+        case NullableStruct():
+            return from_json(kind.struct, data, path)
+        case ArrayType():
+            items = _checked(data, list, "list", path)
+            return [value_from_json(kind.item, item, f"{path}[{i}]") for i, item in enumerate(items)]
+        case StringType():
+            return _checked(data, str, "string", path)
+        case BytesType():
+            return _bytes(_checked(data, str, "base64", path), path)
+    return _scalar(kind, data, path)
+
+
+def _scalar(kind: WireType, data: Json, path: str) -> Any:
+    if kind is Uuid:
+        value = _bytes(_checked(data, str, "uuid", path).translate(FROM_URL), path)
+        if len(value) != 16:
+            raise EncodeError(path, f"{data!r} is no uuid: that is 16 bytes in base64")
+        return value
+    if kind is Bool:
+        return _checked(data, bool, "true or false", path)
+    if kind is Float64:
+        if isinstance(data, str) and data in WORDS:
+            return WORDS[data]
+        return float(_checked(data, (int, float), "number", path))
+    return _checked(data, int, "whole number", path)
+
+
+FROM_URL = str.maketrans("-_", "+/")
+
+
+def _bytes(text: str, path: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise EncodeError(path, f"{text!r} is no base64") from None
+
+
+def _checked(data: Json, kind: type | tuple[type, ...], name: str, path: str) -> Any:
+    if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
+        raise EncodeError(path, f"{data!r} is no {name}")
+    return data

@@ -1,0 +1,156 @@
+# Generated from schemas/messages/AlterConfigsRequest.json and AlterConfigsResponse.json by `python -m kafkaproto.generator`. Do not edit.
+"""AlterConfigsRequest and AlterConfigsResponse: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.arrays import Array, CompactArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AlterableConfig(Struct):
+    """An item of ``AlterConfigsResource.configs``."""
+
+    name: str = ""
+    value: str | None = ""
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AlterConfigsResource(Struct):
+    """An item of ``AlterConfigsRequest.resources``."""
+
+    resource_type: int = 0
+    resource_name: str = ""
+    configs: list[AlterableConfig] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AlterConfigsRequest(Struct):
+    """API key 33, versions 0-2, flexible from version 2."""
+
+    resources: list[AlterConfigsResource] = field(default_factory=list)
+    validate_only: bool = False
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AlterConfigsResourceResponse(Struct):
+    """An item of ``AlterConfigsResponse.responses``."""
+
+    error_code: int = 0
+    error_message: str | None = ""
+    resource_type: int = 0
+    resource_name: str = ""
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AlterConfigsResponse(Struct):
+    """API key 33, versions 0-2, flexible from version 2."""
+
+    throttle_time_ms: int = 0
+    responses: list[AlterConfigsResourceResponse] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+ALTERABLE_CONFIG_V0 = Message(
+    AlterableConfig,
+    "name" / String,
+    "value" / NullableString,
+    versions="0-1",
+)
+
+ALTER_CONFIGS_RESOURCE_V0 = Message(
+    AlterConfigsResource,
+    "resource_type" / Int8,
+    "resource_name" / String,
+    "configs" / Array(ALTERABLE_CONFIG_V0),
+    versions="0-1",
+)
+
+ALTER_CONFIGS_REQUEST_V0 = Message(
+    AlterConfigsRequest,
+    "resources" / Array(ALTER_CONFIGS_RESOURCE_V0),
+    "validate_only" / Bool,
+    versions="0-1",
+)
+
+ALTER_CONFIGS_REQUEST_V1 = ALTER_CONFIGS_REQUEST_V0
+
+ALTERABLE_CONFIG_V2 = Message(
+    AlterableConfig,
+    "name" / CompactString,
+    "value" / CompactNullableString,
+    Tags(),
+    versions="2",
+)
+
+ALTER_CONFIGS_RESOURCE_V2 = Message(
+    AlterConfigsResource,
+    "resource_type" / Int8,
+    "resource_name" / CompactString,
+    "configs" / CompactArray(ALTERABLE_CONFIG_V2),
+    Tags(),
+    versions="2",
+)
+
+ALTER_CONFIGS_REQUEST_V2 = Message(
+    AlterConfigsRequest,
+    "resources" / CompactArray(ALTER_CONFIGS_RESOURCE_V2),
+    "validate_only" / Bool,
+    Tags(),
+    versions="2",
+)
+
+REQUESTS: dict[int, Message[AlterConfigsRequest]] = {
+    0: ALTER_CONFIGS_REQUEST_V0,
+    1: ALTER_CONFIGS_REQUEST_V1,
+    2: ALTER_CONFIGS_REQUEST_V2,
+}
+
+ALTER_CONFIGS_RESOURCE_RESPONSE_V0 = Message(
+    AlterConfigsResourceResponse,
+    "error_code" / Int16,
+    "error_message" / NullableString,
+    "resource_type" / Int8,
+    "resource_name" / String,
+    versions="0-1",
+)
+
+ALTER_CONFIGS_RESPONSE_V0 = Message(
+    AlterConfigsResponse,
+    "throttle_time_ms" / Int32,
+    "responses" / Array(ALTER_CONFIGS_RESOURCE_RESPONSE_V0),
+    versions="0-1",
+)
+
+ALTER_CONFIGS_RESPONSE_V1 = ALTER_CONFIGS_RESPONSE_V0
+
+ALTER_CONFIGS_RESOURCE_RESPONSE_V2 = Message(
+    AlterConfigsResourceResponse,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "resource_type" / Int8,
+    "resource_name" / CompactString,
+    Tags(),
+    versions="2",
+)
+
+ALTER_CONFIGS_RESPONSE_V2 = Message(
+    AlterConfigsResponse,
+    "throttle_time_ms" / Int32,
+    "responses" / CompactArray(ALTER_CONFIGS_RESOURCE_RESPONSE_V2),
+    Tags(),
+    versions="2",
+)
+
+RESPONSES: dict[int, Message[AlterConfigsResponse]] = {
+    0: ALTER_CONFIGS_RESPONSE_V0,
+    1: ALTER_CONFIGS_RESPONSE_V1,
+    2: ALTER_CONFIGS_RESPONSE_V2,
+}

@@ -1,0 +1,108 @@
+# Generated from schemas/messages/DescribeUserScramCredentialsRequest.json and DescribeUserScramCredentialsResponse.json by `python -m kafkaproto.generator`. Do not edit.
+"""DescribeUserScramCredentialsRequest and DescribeUserScramCredentialsResponse: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.arrays import CompactArray, CompactNullableArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int8
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class UserName(Struct):
+    """An item of ``DescribeUserScramCredentialsRequest.users``."""
+
+    name: str = ""
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeUserScramCredentialsRequest(Struct):
+    """API key 50, versions 0, flexible from version 0."""
+
+    users: list[UserName] | None = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CredentialInfo(Struct):
+    """An item of ``DescribeUserScramCredentialsResult.credential_infos``."""
+
+    mechanism: int = 0
+    iterations: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeUserScramCredentialsResult(Struct):
+    """An item of ``DescribeUserScramCredentialsResponse.results``."""
+
+    user: str = ""
+    error_code: int = 0
+    error_message: str | None = ""
+    credential_infos: list[CredentialInfo] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeUserScramCredentialsResponse(Struct):
+    """API key 50, versions 0, flexible from version 0."""
+
+    throttle_time_ms: int = 0
+    error_code: int = 0
+    error_message: str | None = ""
+    results: list[DescribeUserScramCredentialsResult] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+USER_NAME_V0 = Message(
+    UserName,
+    "name" / CompactString,
+    Tags(),
+    versions="0",
+)
+
+DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST_V0 = Message(
+    DescribeUserScramCredentialsRequest,
+    "users" / CompactNullableArray(USER_NAME_V0),
+    Tags(),
+    versions="0",
+)
+
+REQUESTS: dict[int, Message[DescribeUserScramCredentialsRequest]] = {
+    0: DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST_V0,
+}
+
+CREDENTIAL_INFO_V0 = Message(
+    CredentialInfo,
+    "mechanism" / Int8,
+    "iterations" / Int32,
+    Tags(),
+    versions="0",
+)
+
+DESCRIBE_USER_SCRAM_CREDENTIALS_RESULT_V0 = Message(
+    DescribeUserScramCredentialsResult,
+    "user" / CompactString,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "credential_infos" / CompactArray(CREDENTIAL_INFO_V0),
+    Tags(),
+    versions="0",
+)
+
+DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE_V0 = Message(
+    DescribeUserScramCredentialsResponse,
+    "throttle_time_ms" / Int32,
+    "error_code" / Int16,
+    "error_message" / CompactNullableString,
+    "results" / CompactArray(DESCRIBE_USER_SCRAM_CREDENTIALS_RESULT_V0),
+    Tags(),
+    versions="0",
+)
+
+RESPONSES: dict[int, Message[DescribeUserScramCredentialsResponse]] = {
+    0: DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE_V0,
+}

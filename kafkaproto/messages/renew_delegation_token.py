@@ -1,0 +1,77 @@
+# Generated from schemas/messages/RenewDelegationTokenRequest.json and RenewDelegationTokenResponse.json by `python -m kafkaproto.generator`. Do not edit.
+"""RenewDelegationTokenRequest and RenewDelegationTokenResponse: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import Bytes, CompactBytes, Int16, Int32, Int64
+from kafkaproto.structs import Struct
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class RenewDelegationTokenRequest(Struct):
+    """API key 39, versions 0-2, flexible from version 2."""
+
+    hmac: bytes = b""
+    renew_period_ms: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class RenewDelegationTokenResponse(Struct):
+    """API key 39, versions 0-2, flexible from version 2."""
+
+    error_code: int = 0
+    expiry_timestamp_ms: int = 0
+    throttle_time_ms: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+RENEW_DELEGATION_TOKEN_REQUEST_V0 = Message(
+    RenewDelegationTokenRequest,
+    "hmac" / Bytes,
+    "renew_period_ms" / Int64,
+    versions="0-1",
+)
+
+RENEW_DELEGATION_TOKEN_REQUEST_V1 = RENEW_DELEGATION_TOKEN_REQUEST_V0
+
+RENEW_DELEGATION_TOKEN_REQUEST_V2 = Message(
+    RenewDelegationTokenRequest,
+    "hmac" / CompactBytes,
+    "renew_period_ms" / Int64,
+    Tags(),
+    versions="2",
+)
+
+REQUESTS: dict[int, Message[RenewDelegationTokenRequest]] = {
+    0: RENEW_DELEGATION_TOKEN_REQUEST_V0,
+    1: RENEW_DELEGATION_TOKEN_REQUEST_V1,
+    2: RENEW_DELEGATION_TOKEN_REQUEST_V2,
+}
+
+RENEW_DELEGATION_TOKEN_RESPONSE_V0 = Message(
+    RenewDelegationTokenResponse,
+    "error_code" / Int16,
+    "expiry_timestamp_ms" / Int64,
+    "throttle_time_ms" / Int32,
+    versions="0-1",
+)
+
+RENEW_DELEGATION_TOKEN_RESPONSE_V1 = RENEW_DELEGATION_TOKEN_RESPONSE_V0
+
+RENEW_DELEGATION_TOKEN_RESPONSE_V2 = Message(
+    RenewDelegationTokenResponse,
+    "error_code" / Int16,
+    "expiry_timestamp_ms" / Int64,
+    "throttle_time_ms" / Int32,
+    Tags(),
+    versions="2",
+)
+
+RESPONSES: dict[int, Message[RenewDelegationTokenResponse]] = {
+    0: RENEW_DELEGATION_TOKEN_RESPONSE_V0,
+    1: RENEW_DELEGATION_TOKEN_RESPONSE_V1,
+    2: RENEW_DELEGATION_TOKEN_RESPONSE_V2,
+}

@@ -1,0 +1,10 @@
+"""Every version of every API that a broker offers as the release that it plays unless told."""
+
+from __future__ import annotations
+
+from broker.apis import advertised
+from broker.release import DEFAULT_RELEASE, ranges_of
+
+OFFERED: dict[int, range] = {
+    key: range(one.min_version, one.max_version + 1) for key, one in advertised(ranges_of(DEFAULT_RELEASE)).items()
+}

@@ -1,0 +1,152 @@
+"""`kafkaproto decode`, `encode`, `show` and `apis`: what they print, and one line when they cannot."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaproto.api import APIS
+from kafkaproto.command_line import main
+from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.messages.list_offsets import LIST_OFFSETS_REQUEST_V6, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.messages.metadata import METADATA_RESPONSE_V9, MetadataResponse
+
+REQUEST = ListOffsetsRequest(isolation_level=1, topics=[ListOffsetsTopic("t")])
+DATA = LIST_OFFSETS_REQUEST_V6.encode(REQUEST)
+SCRIPT = Path(sys.executable).with_name("kafkaproto")
+ASKED = ("--api", "list-offsets", "--version", "6")
+
+
+def run(capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> str:
+    assert main(command, arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_decode_prints_the_message_and_the_offset_of_each_field(capsys: pytest.CaptureFixture[str]) -> None:
+    told: dict[str, Any] = json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex(" ")))
+    assert (told["api"], told["kind"], told["version"]) == ("ListOffsets", "request", 6)
+    assert told["message"] == LIST_OFFSETS_REQUEST_V6.to_json(REQUEST)
+    assert told["fields"][:4] == [
+        {"offset": 0, "size": 4, "path": "replicaId", "value": 0},
+        {"offset": 4, "size": 1, "path": "isolationLevel", "value": 1},
+        {"offset": 5, "size": 1, "path": "topics", "value": "(1 items)"},
+        {"offset": 6, "size": 2, "path": "topics[0].name", "value": "t"},
+    ]
+    assert "left" not in told
+
+
+def test_decode_reads_files_of_bytes_and_of_hex_digits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(DATA)
+    (tmp_path / "hex").write_text(DATA.hex("\n"))
+    from_bytes = run(capsys, "decode", *ASKED, "--file", str(tmp_path / "bytes"))
+    assert from_bytes == run(capsys, "decode", *ASKED, "--file", str(tmp_path / "hex"), "--hex")
+    assert from_bytes == run(capsys, "decode", *ASKED, "--hex", DATA.hex())
+
+
+def test_decode_says_how_many_bytes_are_left(capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex() + "ffff"))["left"] == 2
+
+
+def test_decode_with_headers(capsys: pytest.CaptureFixture[str]) -> None:
+    out = bytearray()
+    encode_request_header(RequestHeader(2, 6, 7, "me"), out)
+    told = json.loads(run(capsys, "decode", *ASKED, "--header", "--hex", (out + DATA).hex()))
+    header = {"requestApiKey": 2, "requestApiVersion": 6, "correlationId": 7, "clientId": "me"}
+    assert told["header"] == header
+    assert told["message"] == LIST_OFFSETS_REQUEST_V6.to_json(REQUEST)
+    assert [f["offset"] for f in told["fields"] if f["path"] in ("correlationId", "replicaId")] == [4, len(out)]
+    answer = bytearray()
+    encode_response_header(3, 9, 8, answer)
+    answer += METADATA_RESPONSE_V9.encode(MetadataResponse(cluster_id="c"))
+    asked = ("--api", "3", "--version", "9", "--response", "--header")
+    told = json.loads(run(capsys, "decode", *asked, "--hex", answer.hex()))
+    assert (told["kind"], told["header"]["correlationId"], told["message"]["clusterId"]) == ("response", 8, "c")
+
+
+def test_encode_is_the_way_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = run(capsys, "decode", *ASKED, "--hex", DATA.hex())
+    for name, text in (("decoded", told), ("message", json.dumps(json.loads(told)["message"]))):
+        (tmp_path / name).write_text(text)
+        assert run(capsys, "encode", *ASKED, "--hex", "--file", str(tmp_path / name)) == DATA.hex() + "\n"
+
+
+def test_the_script_works_in_a_pipe() -> None:
+    decoded = subprocess.run([SCRIPT, "decode", *ASKED], input=DATA, capture_output=True, check=True, timeout=20)
+    encoded = subprocess.run(
+        [SCRIPT, "encode", *ASKED], input=decoded.stdout, capture_output=True, check=True, timeout=20
+    )
+    assert encoded.stdout == DATA
+    assert decoded.stderr + encoded.stderr == b""
+
+
+def test_show_prints_the_layout_and_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "show", "fetch", "12")
+    assert text.startswith(
+        "Fetch, key 1, version 12: request header 2, response header 1\n\nrequest\n  replicaId: Int32\n"
+    )
+    assert "\n  topics: CompactArray(FetchTopic)\n    topic: CompactString\n" in text
+    assert "\n  clusterId (tag 0): CompactNullableString\n  (tags)\n" in text
+    assert text.count("def decode(view, pos, end):") == text.count("def encode(o, out, splices):") == 2
+    assert "def " not in run(capsys, "show", "Fetch", "12", "--layout")
+
+
+@pytest.mark.parametrize("key", APIS)
+def test_show_knows_every_layout(key: int, capsys: pytest.CaptureFixture[str]) -> None:
+    for version in {APIS[key].min_version, APIS[key].max_version}:
+        assert f"key {key}, version {version}" in run(capsys, "show", str(int(key)), str(version), "--layout")
+
+
+def test_apis_prints_what_there_is_and_what_a_release_has(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = run(capsys, "apis").splitlines()
+    assert ours[1].split() == ["0", "Produce", "0-13", "9"]
+    assert len(ours) == 1 + len(APIS)
+    old = run(capsys, "apis", "--release", "2.8").splitlines()
+    assert [line.split() for line in old[1:6]] == [
+        ["0", "Produce", "0-9", "9"],
+        ["1", "Fetch", "0-12", "12"],
+        ["2", "ListOffsets", "0-6", "6"],
+        ["3", "Metadata", "0-11", "9"],
+        ["4", "LeaderAndIsr", "0-5"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "text"),
+    [
+        ("decode", ("--api", "fish", "--version", "1", "--hex", "00"), "no API is called 'fish'"),
+        ("decode", ("--api", "fetch", "--version", "99", "--hex", "00"), "only Fetch v0 to v18"),
+        ("decode", (*ASKED, "--hex", "0g"), "no hex digits"),
+        ("decode", (*ASKED, "--hex", DATA.hex()[:14]), "ListOffsetsRequest.topics[0].name at byte 6"),
+        ("decode", (*ASKED, "--file", "/nowhere"), "/nowhere: No such file"),
+        ("encode", (*ASKED,), "this is no JSON"),
+        ("apis", ("--release", "0.7"), "release '0.7' is not known; known are 0.9"),
+        ("show", ("fetch", "-1"), "v-1"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_status_2(
+    command: str,
+    arguments: tuple[str, ...],
+    text: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{")))
+    assert main(command, arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"kafkaproto {command}: ")
+    assert text in err
+
+
+def test_encode_names_the_field_that_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "message").write_text(json.dumps({"replicaId": 2**31, "isolationLevel": 0, "topics": []}))
+    assert main("encode", (*ASKED, "--file", str(tmp_path / "message"))) == 2
+    assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
