@@ -48,7 +48,7 @@ demo: $(if $(filter 0,$(SPARK)),needs,needs-java) $(STAMP)
 	@$(BIN)/python -m pipeline.demo $(if $(filter 0,$(SPARK)),--without-spark,)
 
 test: needs-java $(VENV)/.installed-all
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

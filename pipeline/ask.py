@@ -48,7 +48,9 @@ def set_client_quota(address: str, client_id: str, **bytes_per_second: float) ->
     answer = ask(address, AlterClientQuotasRequest([entry]), 1)
     for result in answer.entries:
         if result.error_code:
-            raise RuntimeError(f"the quota of {client_id} was refused: error {result.error_code}, {result.error_message}")
+            raise RuntimeError(
+                f"the quota of {client_id} was refused: error {result.error_code}, {result.error_message}"
+            )
 
 
 def _exactly(sock: socket.socket, count: int) -> bytes:

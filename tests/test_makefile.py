@@ -72,7 +72,7 @@ def test_spark_0_leaves_spark_out() -> None:
 def test_make_test_is_pytest_and_what_ci_runs() -> None:
     plan = make("-n", "test", f"PYTHON={sys.executable}")
     assert "-m pytest" in plan.stdout
-    assert "--dist loadgroup" in plan.stdout
+    assert "--dist loadfile" in plan.stdout  # one Spark session: all its tests are in one file
     calls = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")]
     assert calls == ["make check", "make test"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -26,12 +26,18 @@ Work = Callable[..., list[Cell]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when all that was seen is what was expected, else 1."""
-    parser = argparse.ArgumentParser(prog="python -m pipeline.demo", description="Real clients and Spark against three brokers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline.demo", description="Real clients and Spark against three brokers."
+    )
     parser.add_argument("--without-spark", action="store_true", help="leave step 6 out")
     parser.add_argument("--write-readme", action="store_true", help="put the table into README.md")
-    parser.add_argument("--only", choices=[module for module, _ in STEPS], action="append", help="one step; may be repeated")
+    parser.add_argument(
+        "--only", choices=[module for module, _ in STEPS], action="append", help="one step; may be repeated"
+    )
     options = parser.parse_args(arguments)
-    logging.getLogger("kafka").setLevel(logging.ERROR)  # it warns of every throttle, and being throttled is what step 4 is for
+    logging.getLogger("kafka").setLevel(
+        logging.ERROR
+    )  # it warns of every throttle, and being throttled is what step 4 is for
     wanted = [step for step in STEPS if options.only is None or step[0] in options.only]
     if options.without_spark:
         wanted = [step for step in wanted if step[0] != "spark"]

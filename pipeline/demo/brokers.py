@@ -54,7 +54,9 @@ class Brokers:
         self.ready_seconds = time.perf_counter() - started
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         process = self._process
         assert process is not None
         started = time.perf_counter()
@@ -74,7 +76,9 @@ class Brokers:
         self._log.seek(0)
         return "".join(self._log.readlines()[-20:])
 
-    def create_topic(self, name: str, partitions: int, replicas: int = 3, assignments: dict[int, list[int]] | None = None) -> None:
+    def create_topic(
+        self, name: str, partitions: int, replicas: int = 3, assignments: dict[int, list[int]] | None = None
+    ) -> None:
         """By kafka-python's admin client. assignments: partition to broker ids, the leader first; then the numbers do not count."""
         wanted: dict[str, Any] = {"num_partitions": partitions, "replication_factor": replicas}
         if assignments is not None:

@@ -105,7 +105,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
         _wait(members, lambda: count() >= HALF)
         first, second = members
         shares = " + ".join(str(len(m.assigned)) for m in members)
-        progress.note(f"two members hold {shares} partitions, have read and committed {len(first.done)} + {len(second.done)}")
+        progress.note(
+            f"two members hold {shares} partitions, have read and committed {len(first.done)} + {len(second.done)}"
+        )
         second.leave()
         _wait(members, lambda: len(first.assigned) == PARTITIONS)
         alone = len(first.assigned)
@@ -116,7 +118,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
         resumed = f"{len(first.assigned)} + {len(third.assigned)}"
         second_half.set()
         _wait(members, lambda: count() >= RECORDS)
-        progress.note(f"a third has joined, they hold {resumed}; committed {len(first.done)} + {len(second.done)} + {len(third.done)}")
+        progress.note(
+            f"a third has joined, they hold {resumed}; committed {len(first.done)} + {len(second.done)} + {len(third.done)}"
+        )
     finally:
         for member in members:
             member.leave()

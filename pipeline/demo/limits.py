@@ -21,7 +21,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
             producer.send(TOPIC, value=_value(i)).get(10)  # one at a time: each is a batch of its own
     finally:
         producer.close()
-    consumer = KafkaConsumer(bootstrap_servers=brokers.addresses, max_partition_fetch_bytes=MAX_BYTES, fetch_max_bytes=MAX_BYTES)
+    consumer = KafkaConsumer(
+        bootstrap_servers=brokers.addresses, max_partition_fetch_bytes=MAX_BYTES, fetch_max_bytes=MAX_BYTES
+    )
     values: list[bytes] = []
     try:
         partition = TopicPartition(TOPIC, 0)

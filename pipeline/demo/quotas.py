@@ -62,7 +62,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     set_client_quota(brokers.addresses[0], PRODUCER, producer_byte_rate=QUOTA)
     set_client_quota(brokers.addresses[0], CONSUMER, consumer_byte_rate=QUOTA)
     written, read = Run(), Run()
-    progress.note(f"quota {QUOTA:,} B/s each; writing {WRITTEN * WRITE_BYTES:,} B and reading {READ * READ_BYTES:,} B, side by side")
+    progress.note(
+        f"quota {QUOTA:,} B/s each; writing {WRITTEN * WRITE_BYTES:,} B and reading {READ * READ_BYTES:,} B, side by side"
+    )
     threads = [_start(_write, brokers, written), _start(_read, brokers, read)]
     for thread in threads:
         thread.join(PATIENCE_SECONDS)
@@ -75,7 +77,9 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     ]
 
 
-def _cells(who: str, seen: Run, wanted: int, event_bytes: int, expected_seconds: float, progress: Progress) -> list[Cell]:
+def _cells(
+    who: str, seen: Run, wanted: int, event_bytes: int, expected_seconds: float, progress: Progress
+) -> list[Cell]:
     """wanted: bytes in values. event_bytes: what one request, or one answer of a fetch, counts."""
     size = wanted // (WRITTEN if who == "producer" else READ)
     rate, wanted_rate = seen.count * size / seen.seconds, wanted / expected_seconds
@@ -85,7 +89,12 @@ def _cells(who: str, seen: Run, wanted: int, event_bytes: int, expected_seconds:
     throttled = bool(seen.throttles_ms)
     return [
         same(f"{who}, quota {QUOTA:,} B/s: bytes", wanted, seen.count * size),
-        Cell(f"{who}: throttle times", "each as the windows give", f"{right} of {answers}; {told}", right == answers and throttled),
+        Cell(
+            f"{who}: throttle times",
+            "each as the windows give",
+            f"{right} of {answers}; {told}",
+            right == answers and throttled,
+        ),
         within(f"{who}: rate", wanted_rate * (1 - RATE_TOLERANCE), wanted_rate * (1 + RATE_TOLERANCE), rate, "B/s"),
     ]
 

@@ -49,13 +49,17 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
         progress.note(
             f"{kind}: {RECORDS:,} records written in {written - begun:.1f} s, read and compared in {progress.seconds - written:.1f} s"
         )
-        cells.append(same(f"{kind}: equal records, partitions", f"{RECORDS:,}, {PARTITIONS}", f"{equal:,}, {partitions}"))
+        cells.append(
+            same(f"{kind}: equal records, partitions", f"{RECORDS:,}, {PARTITIONS}", f"{equal:,}, {partitions}")
+        )
     return cells
 
 
 def _write(brokers: Brokers, kind: str, wanted: list[Record]) -> None:
     compression = None if kind == "none" else kind
-    producer = KafkaProducer(bootstrap_servers=brokers.addresses, compression_type=compression, linger_ms=20, batch_size=65536)
+    producer = KafkaProducer(
+        bootstrap_servers=brokers.addresses, compression_type=compression, linger_ms=20, batch_size=65536
+    )
     try:
         for record in wanted:
             producer.send(

@@ -88,7 +88,13 @@ def _batch_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Ce
         for row in frame.select("key", "value", "headers", "timestamp").collect()
     )
     wanted = Counter(map(records.made, range(records.RECORDS)))
-    return [same("batch read: records with key, headers and timestamp", records.RECORDS, (seen & wanted).total() - (seen - wanted).total())]
+    return [
+        same(
+            "batch read: records with key, headers and timestamp",
+            records.RECORDS,
+            (seen & wanted).total() - (seen - wanted).total(),
+        )
+    ]
 
 
 def _read_by_timestamp(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
@@ -127,7 +133,9 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
     """A call to the JVM's MBean server. By reflection: its class is not public, and py4j sees no interfaces."""
     context: Any = spark.sparkContext
     jvm = context._jvm
-    called = next(m for m in jvm.java.lang.Class.forName("javax.management.MBeanServer").getMethods() if m.getName() == method)
+    called = next(
+        m for m in jvm.java.lang.Class.forName("javax.management.MBeanServer").getMethods() if m.getName() == method
+    )
     passed = context._gateway.new_array(jvm.Object, len(arguments))
     for i, argument in enumerate(arguments):
         passed[i] = argument
@@ -155,7 +163,11 @@ def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> li
         ]
     cells += [
         same("streaming write: headers", [("window", b"60")], headers),
-        same("streaming write: timestamps are those of the writing", True, started_ms - 1000 <= stamped <= time.time() * 1000 + 1000),
+        same(
+            "streaming write: timestamps are those of the writing",
+            True,
+            started_ms - 1000 <= stamped <= time.time() * 1000 + 1000,
+        ),
     ]
     return cells
 
@@ -212,10 +224,20 @@ def _batch_write(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[C
     wanted = {(b"key-%d" % i, b"value-%d" % i, i % 3, (("from", b"spark"),)) for i in range(WRITTEN)}
     read = [(r.key, r.value, r.partition, tuple(r.headers)) for r in _read_all(brokers, COPY)]
     again = source(spark, brokers, COPY, includeHeaders="true").collect()
-    by_spark = [(bytes(r.key), bytes(r.value), r.partition, tuple((h.key, bytes(h.value)) for h in r.headers)) for r in again]
+    by_spark = [
+        (bytes(r.key), bytes(r.value), r.partition, tuple((h.key, bytes(h.value)) for h in r.headers)) for r in again
+    ]
     return [
-        same("batch write: records as kafka-python reads them", WRITTEN, len(wanted & set(read)) if len(read) == WRITTEN else len(read)),
-        same("batch write: as Spark reads them", WRITTEN, len(wanted & set(by_spark)) if len(by_spark) == WRITTEN else len(by_spark)),
+        same(
+            "batch write: records as kafka-python reads them",
+            WRITTEN,
+            len(wanted & set(read)) if len(read) == WRITTEN else len(read),
+        ),
+        same(
+            "batch write: as Spark reads them",
+            WRITTEN,
+            len(wanted & set(by_spark)) if len(by_spark) == WRITTEN else len(by_spark),
+        ),
     ]
 
 

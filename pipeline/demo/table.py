@@ -81,7 +81,13 @@ def rows(steps: Sequence[Step]) -> list[tuple[str, ...]]:
             seen = cell.seen if cell.ok else f"{cell.seen}  DIFFERS"
             first = i == 0
             lines.append(
-                (f"{number}. {step.name}" if first else "", cell.what, cell.expected, seen, f"{step.seconds:.1f}" if first else "")
+                (
+                    f"{number}. {step.name}" if first else "",
+                    cell.what,
+                    cell.expected,
+                    seen,
+                    f"{step.seconds:.1f}" if first else "",
+                )
             )
     return lines
 
@@ -90,7 +96,9 @@ def markdown(steps: Sequence[Step]) -> str:
     """The table as the README has it, columns aligned so that it reads well in a terminal too."""
     lines = [HEAD, *rows(steps)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
-    out = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines]
+    out = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
+    ]
     out.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(out)
 
