@@ -89,7 +89,8 @@ def send(made: Producer, count: int, **where: Any) -> None:
 def test_records_come_back_whole_in_every_compression(kafka: TestCluster, consumer: Make, kind: str) -> None:
     made = producer(kafka, **{"compression.type": kind, "linger.ms": 50})
     wanted = [
-        (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("none", None)]) for i in range(100)
+        (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("none", None)])
+        for i in range(100)
     ]
     for timestamp_ms, key, value, headers in wanted:
         made.produce("t", key=key, value=value, headers=headers, timestamp=timestamp_ms)
