@@ -8,6 +8,7 @@ usage: python -m benchmarks.codec      (make bench)
 
 from __future__ import annotations
 
+import argparse
 import gc
 import io
 import sys
@@ -129,6 +130,7 @@ CASES = [
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     rows = []
     for title, make, key, version, request, module in CASES:
         message = make()

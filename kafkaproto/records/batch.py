@@ -8,11 +8,12 @@ Twin: ``org.apache.kafka.common.record.DefaultRecordBatch``.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.records import checksum
 from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer, Compression, compress, decompress
 from kafkaproto.records.varint import read_varint, varint
 
@@ -195,7 +196,7 @@ def check_crc(batch: Buffer) -> bool:
     """Whether the checksum of a batch, given from its first to its last byte, is right."""
     view = memoryview(batch)
     (crc,) = _UINT32.unpack_from(view, _CRC_AT)
-    return bool(crc == _crc32c()(view[_ATTRIBUTES_AT:]))
+    return bool(crc == checksum.crc32c(view[_ATTRIBUTES_AT:]))
 
 
 def patch_offset_and_epoch(buffer: bytearray | memoryview, pos: int, base_offset: int, leader_epoch: int) -> None:
@@ -209,17 +210,10 @@ def patch_log_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
     (attributes,) = _INT16.unpack_from(batch, _ATTRIBUTES_AT)
     _INT16.pack_into(batch, _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
     _INT64.pack_into(batch, _MAX_TIMESTAMP_AT, now_ms)
-    _UINT32.pack_into(batch, _CRC_AT, _crc32c()(memoryview(batch)[_ATTRIBUTES_AT:]))
+    _UINT32.pack_into(batch, _CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
 
 
 @cache
-def _crc32c() -> Callable[[Buffer], int]:
-    """The checksum function, imported when it is first needed: its package looks up its own version while it loads."""
-    from crc32c import crc32c
-
-    return crc32c
-
-
 def records(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
     """The records of one batch, given from its first to its last byte, read as they are asked for.
 
@@ -324,7 +318,7 @@ def build_batch(
     except struct.error as error:
         raise EncodeError("RecordBatch", str(error)) from None
     batch += packed
-    _UINT32.pack_into(batch, _CRC_AT, _crc32c()(memoryview(batch)[_ATTRIBUTES_AT:]))
+    _UINT32.pack_into(batch, _CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
     return bytes(batch)
 
 
