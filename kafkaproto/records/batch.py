@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from kafkaproto.errors import DecodeError, EncodeError
@@ -213,7 +212,6 @@ def patch_log_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
     _UINT32.pack_into(batch, _CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
 
 
-@cache
 def records(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
     """The records of one batch, given from its first to its last byte, read as they are asked for.
 
