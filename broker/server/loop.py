@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")
 
+ACCEPTING_ROUNDS = 8
+"""Passes of the loop from a readable listener to `connection_made`, with room to spare: accept, a task, the protocol, its first call."""
 QUIET_ROUNDS = 3
 """Passes of the loop without a byte or a request before what lies in the kernel counts as read."""
 MOST_ROUNDS = 300
@@ -113,10 +115,14 @@ class BrokerLoop:
         if self._timer is not None:
             self._timer.cancel()
 
+    async def accepted(self) -> None:
+        """Wait until connections that were just being accepted are made."""
+        for _ in range(ACCEPTING_ROUNDS):
+            await asyncio.sleep(0)
+
     async def closed(self) -> None:
         """Wait until the sockets of connections that were closed are gone, and those that were just being accepted."""
-        for _ in range(QUIET_ROUNDS):
-            await asyncio.sleep(0)
+        await self.accepted()
         await self._all_closed.wait()
 
     # ---- a clock that jumps --------------------------------------------------------------------------------------------------

@@ -145,10 +145,16 @@ class Server:
         # Not cancelled: asyncio would lose the sockets that it has bound already.
         await asyncio.gather(*self._opening, return_exceptions=True)
         self._opening.clear()
-        for servers in self._open.values():
-            for server in servers:
-                server.close()
+        servers = [server for of_one in self._open.values() for server in of_one]
         self._open.clear()
+        for server in servers:
+            for sock in server.sockets:
+                # asyncio loses a connection whose server closes between its accept and its first call: accept no more, let those be
+                # made that are on their way, and only then close.
+                asyncio.get_running_loop().remove_reader(sock.fileno())
+        await self.loop.accepted()
+        for server in servers:
+            server.close()
         for node in self.cluster.nodes:
             node.running = False
             node.close_connections()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from broker.cluster import Cluster
 from broker.config import ConfigError
 from broker.server import server as server_module
 from broker.server.server import Server
-from broker.testing import AsyncTestCluster, async_cluster
+from broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from tests.broker.server.raw import channels, client_of, connect_to, until
 from tests.broker.wire import batch, metadata, produce, produced
@@ -238,3 +239,16 @@ async def test_W8_connections_of_a_stopped_broker_are_closed_and_others_are_not(
         assert await first.rest() == b""
         assert [b.node_id for b in (await second.ask(metadata(), 1)).brokers] == [1]
         await until(lambda: len(channels(cluster)) == 1)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_connection_that_is_being_accepted_while_the_cluster_stops_is_closed_too() -> None:
+    """At every delay between connecting and stopping: nothing is left to the collector."""
+    for spins in range(60):
+        with cluster() as c:
+            host, port = c.bootstrap.split(":")
+            sock = socket.create_connection((host, int(port)), 5)
+            for _ in range(spins * 40):
+                pass
+            sock.close()
+    gc.collect()
