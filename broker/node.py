@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from broker.clock import Clock
 from broker.config import BrokerConfig
@@ -110,13 +110,3 @@ class Node:
     def close_connections(self) -> None:
         for connection in list(self.connections.values()):
             connection.close()
-
-    def facts(self) -> dict[str, Any]:
-        """What a person wants to know at a glance."""
-        return {
-            "broker_id": self.broker_id,
-            "running": self.running,
-            "connections": len(self.connections),
-            "partitions": len(self.replicas.partitions),
-            "leading": sum(p.is_leader for p in self.replicas.partitions.values()),
-        }

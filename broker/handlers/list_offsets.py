@@ -116,9 +116,7 @@ def _look_up(context: RequestContext, request: ListOffsetsRequest, partition: Pa
             raise KafkaError(_not_available(context))
         return Found(bound, -1, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        first = log.epochs.earliest()
-        epoch = first.epoch if first is not None and first.start_offset <= log.log_start_offset else -1
-        return Found(log.log_start_offset, -1, epoch)
+        return Found(log.log_start_offset, -1, log.earliest_epoch())
     if timestamp == LATEST_TIERED:
         return NOTHING
     record = (

@@ -61,7 +61,7 @@ def _look_up(context: RequestContext, topic: str, asked: OffsetForLeaderPartitio
         raise KafkaError(error)
     if not partition.is_leader:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    epoch, end = partition.log.epochs.end_offset_for(asked.leader_epoch, partition.log.log_end_offset)
+    epoch, end = partition.log.end_offset_for_epoch(asked.leader_epoch)
     return (epoch, _capped(partition, epoch, end)) if capped and epoch >= 0 else (epoch, end)
 
 
