@@ -7,10 +7,16 @@ form and as an expression of flat code. This module must never know wire types.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from kafkaproto.errors import UnsupportedVersion
 from kafkaproto.flat import FlatCode
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kafkaproto.message import Message
 
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
@@ -34,6 +40,48 @@ class Struct:
         values = [(name, getattr(self, name)) for name in self.__slots__]
         shown = [f"{name}={value!r}" for name, value in values if value != getattr(default, name)]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Whole(Struct):
+    """Base of the dataclasses that are whole messages, for people who have an object or bytes and know the version.
+
+    Who handles many messages of one version keeps its layout (`layout`, or `kafkaproto.api.codec`).
+    """
+
+    __slots__ = ()
+    layouts: ClassVar[Mapping[int, Message[Any]]] = {}
+    """Version to wire layout."""
+
+    @classmethod
+    def layout(cls, version: int) -> Message[Self]:
+        """The wire layout of a version. Raises UnsupportedVersion, naming the versions that there are."""
+        try:
+            return cls.layouts[version]
+        except KeyError:
+            known = f"v{min(cls.layouts)} to v{max(cls.layouts)}"
+            raise UnsupportedVersion(None, version, known, name=cls.__name__) from None
+
+    @classmethod
+    def decode(cls, buffer: bytes | bytearray | memoryview, version: int) -> tuple[Self, int]:
+        """The message that a buffer starts with, and how many bytes it took. Raises DecodeError, UnsupportedVersion.
+
+        Record batches come out as slices of the buffer, everything else as values of its own.
+        """
+        view = memoryview(buffer)
+        return cls.layout(version).decode_flat(view, 0, len(view))
+
+    def encode(self, version: int) -> bytes:
+        """The bytes of the message, without header and length. Raises EncodeError, UnsupportedVersion."""
+        return self.layout(version).encode(self)
+
+    @classmethod
+    def from_json(cls, data: Any, version: int) -> Self:
+        """The message that JSON values tell of, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
+        return cls.layout(version).from_json(data)
+
+    def to_json(self, version: int) -> dict[str, Any]:
+        """The message as JSON values, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
+        return self.layout(version).to_json(self)
 
 
 def defaults_of(cls: type) -> Defaults:
@@ -72,12 +120,13 @@ def emit_default(code: FlatCode, make: Callable[[], Any]) -> str:
 def emit_differs(code: FlatCode, source: str, default: Any) -> str:
     """The expression that is true if the value must be sent. Structs are compared field by field, in place."""
     if dataclasses.is_dataclass(default):
-        return " or ".join(
+        fields = [
             f"{source}.{f.name}"
             if f.name == UNKNOWN_TAGS
             else emit_differs(code, f"{source}.{f.name}", getattr(default, f.name))
             for f in dataclasses.fields(default)
-        )
+        ]
+        return " or ".join([f"{source} is None", *fields])
     if isinstance(default, list):
         return f"({source} is None or len({source}) > 0)"
     return f"{source} is not None" if default is None else f"{source} != {default!r}"
