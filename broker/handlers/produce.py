@@ -14,7 +14,7 @@ from broker.log.errors import InvalidBatch, StorageError
 from broker.log.validation import judge, only_batch
 from broker.metadata.image import INTERNAL_TOPICS
 from broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
-from broker.replication.delayed_produce import Awaited, DelayedProduce
+from broker.replication.delayed_partitions import AwaitedAppend, DelayedPartitions
 from broker.replication.partition import Partition
 from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
@@ -51,7 +51,7 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     if acks not in (ALL_IN_SYNC, 0, 1):
         return _failed(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
     response = ProduceResponse()
-    awaited: list[tuple[Awaited, PartitionProduceResponse]] = []
+    awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in request.topic_data:
         answers = []
         for data in topic.partition_data:
@@ -70,7 +70,7 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
 
 def _append(
     context: RequestContext, topic: str, data: PartitionProduceData, acks: int
-) -> tuple[PartitionProduceResponse, Awaited | None]:
+) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. the topic is no internal one;
 
     D. it is led here; E. enough replicas are in sync; F. the batch. Before E the answer tells no log start offset (P-2).
@@ -111,7 +111,7 @@ def _append(
     )
     required_offset = appended.last_offset + 1
     if acks == ALL_IN_SYNC and partition.log.high_watermark < required_offset:
-        return answer, Awaited(partition, partition.leader_epoch, required_offset)
+        return answer, AwaitedAppend(partition, required_offset)
     return answer, None
 
 
@@ -137,7 +137,7 @@ def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> Pa
 def _wait(
     context: RequestContext,
     response: ProduceResponse,
-    awaited: list[tuple[Awaited, PartitionProduceResponse]],
+    awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]],
     timeout_ms: int,
 ) -> DelayedOperation:
     """P-13: answered when all is replicated, or with 7 at the deadline; the offsets told are real either way."""
@@ -147,7 +147,7 @@ def _wait(
             answer.error_code = waiting.error_code
         operation.complete(_answer(context, response), now_ms)
 
-    delayed = DelayedProduce([waiting for waiting, _ in awaited], replicated)
+    delayed = DelayedPartitions([waiting for waiting, _ in awaited], replicated)
     operation = DelayedOperation(delayed.abandon)
     delayed.park(context.node.timers, context.now_ms + max(0, timeout_ms))
     return operation

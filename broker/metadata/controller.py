@@ -12,6 +12,7 @@ from random import Random
 
 from broker.config import ClusterConfig, ConfigError, check_topic_settings
 from broker.errors import KafkaError
+from broker.metadata import reassignment
 from broker.metadata.assignment import assign
 from broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
@@ -133,30 +134,77 @@ class Controller:
         factor = self._config.get(-1, "default.replication.factor") if replication_factor == -1 else replication_factor
         if count <= 0:
             raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Number of partitions was {count}; it must be 1 or more.")
-        racks = {b.broker_id: b.rack for b in self.image.brokers.values() if b.alive}
         if factor <= 0:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR, f"Replication factor was {factor}; it must be 1 or more."
             )
+        return self._spread(count, factor)
+
+    def _spread(self, count: int, factor: int, first: int = 0) -> list[tuple[int, ...]]:
+        racks = {b.broker_id: b.rack for b in self.image.brokers.values() if b.alive}
         if factor > len(racks):
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"Replication factor {factor} is larger than the {len(racks)} brokers that are alive.",
             )
-        return assign(count, factor, racks)
+        return assign(count, factor, racks, first)
 
     def _given(self, assignment: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
-        wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         if sorted(assignment) != list(range(len(assignment))):
-            raise KafkaError(wrong, "Partitions must be a consecutive 0-based sequence.")
-        factor = len(assignment[0])
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions must be a consecutive 0-based sequence.")
         for replicas in assignment.values():
-            if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != factor:
-                raise KafkaError(wrong, "Every partition needs the same number of distinct replicas, one at least.")
-            unknown = [r for r in replicas if r not in self.image.brokers]
-            if unknown:
-                raise KafkaError(wrong, f"Broker {unknown[0]} does not exist.")
+            self._check_replicas(replicas, len(assignment[0]))
         return [tuple(assignment[i]) for i in range(len(assignment))]
+
+    def _check_replicas(self, replicas: Sequence[int], factor: int | None = None) -> None:
+        """Raises KafkaError 39 for what cannot be a partition's replicas, or are not `factor` of them."""
+        wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        if not replicas:
+            raise KafkaError(wrong, "A partition needs one replica at least.")
+        if len(set(replicas)) != len(replicas):
+            raise KafkaError(wrong, f"{list(replicas)} names a broker twice.")
+        unknown = [r for r in replicas if r not in self.image.brokers]
+        if unknown:
+            raise KafkaError(wrong, f"Broker {unknown[0]} does not exist.")
+        if factor is not None and len(replicas) != factor:
+            raise KafkaError(
+                wrong, f"{list(replicas)} are {len(replicas)} replicas, the other partitions have {factor}."
+            )
+
+    def plan_partitions(self, name: str, count: int, assignments: Sequence[Sequence[int]] | None) -> Topic:
+        """The topic with partitions added so that there are `count`; nothing changes.
+
+        assignments: replicas of each new one, None to have them laid out. Raises KafkaError 3, 37, 39, 44 as CreatePartitions does.
+        """
+        topic = self.image.topics.get(name)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name}.")
+        present = len(topic.partitions)
+        if count <= present:
+            why = "has as many already" if count == present else f"has {present}, and they never become fewer"
+            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{count} partitions were asked for; {name} {why}.")
+        if count > MOST_PARTITIONS:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, f"{count} partitions were asked for; a topic has {MOST_PARTITIONS} at most."
+            )
+        wanted = count - present
+        if assignments is None:
+            replicas = self._spread(wanted, topic.replication_factor, first=present)
+        else:
+            if len(assignments) != wanted:
+                raise KafkaError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"{wanted} partitions are to be added, {len(assignments)} assignments were given.",
+                )
+            for given in assignments:
+                self._check_replicas(given, topic.replication_factor)
+            replicas = [tuple(given) for given in assignments]
+        added = tuple(self._new_partition(present + i, r) for i, r in enumerate(replicas))
+        return replace(topic, partitions=topic.partitions + added)
+
+    def add_partitions(self, topic: Topic) -> None:
+        """Publish what `plan_partitions` made."""
+        self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def delete_topic(self, name: str) -> None:
         """Raises KafkaError 3 when there is none."""
@@ -185,27 +233,74 @@ class Controller:
             new = tuple(r for r in state.replicas if r in isr and self.image.is_alive(r))
             if new and new != state.isr:
                 partitions = list(topic.partitions)
-                partitions[index] = replace(state, isr=new, partition_epoch=state.partition_epoch + 1)
+                partitions[index] = self._settled(replace(state, isr=new, partition_epoch=state.partition_epoch + 1))
                 changed[name] = replace(topic, partitions=tuple(partitions))
         if changed:
             self._publish(self.image.with_topics(changed), tuple(changed))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make `leader` lead, one epoch on. Raises KafkaError 3 for an unknown partition, 80 when it is not alive and in sync."""
-        state = self.image.partition(topic, index)
-        if state is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+        state = self._known(topic, index)
         if leader not in state.isr or not self.image.is_alive(leader):
             raise KafkaError(
                 ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
                 f"Broker {leader} cannot lead {topic}-{index}: its in-sync replicas are {list(state.isr)}.",
             )
-        self._replace(
-            topic,
-            replace(
-                state, leader=leader, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1
-            ),
-        )
+        self._replace(topic, _led_by(state, leader))
+
+    def elect_preferred(self, topic: str, index: int) -> None:
+        """Give the leadership back to the first replica (KIP-183). Raises KafkaError 3, 80 (it cannot), 84 (it has it)."""
+        state = self._known(topic, index)
+        if state.leader == state.replicas[0]:
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "The preferred replica leads already.")
+        self.elect(topic, index, state.replicas[0])
+
+    def elect_unclean(self, topic: str, index: int) -> None:
+        """Make any live replica lead a partition that has no leader, in sync or not (KIP-460): what only others had is lost.
+
+        Raises KafkaError 3, 83 (no replica is alive), 84 (it has a leader).
+        """
+        state = self._known(topic, index)
+        if state.leader != NO_LEADER:
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {state.leader} leads.")
+        alive = [r for r in state.replicas if self.image.is_alive(r)]
+        if not alive:
+            raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"None of {list(state.replicas)} is alive.")
+        leader = next((r for r in alive if r in state.isr), alive[0])
+        isr = state.isr if leader in state.isr else (leader,)
+        self._replace(topic, _led_by(replace(state, isr=isr), leader))
+
+    def reassign(self, topic: str, index: int, target: Sequence[int] | None) -> None:
+        """Begin to move a partition to the brokers `target`, the preferred leader first; None takes back what was begun.
+
+        Raises KafkaError 3 (unknown), 39 (impossible brokers, or nobody would be in sync), 85 (nothing to take back).
+        """
+        state = self._known(topic, index)
+        if target is None:
+            if not state.is_reassigned:
+                raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"{topic}-{index} is not being reassigned.")
+            try:
+                state = reassignment.cancelled(state)
+            except ValueError as error:
+                raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, str(error)) from None
+        else:
+            self._check_replicas(target)
+            state = reassignment.begun(state, target)
+        self._replace(topic, self._settled(state))
+
+    def _settled(self, state: PartitionState) -> PartitionState:
+        """A reassignment that may end has ended, and somebody leads."""
+        state = reassignment.settled(state)
+        if state.leader in state.replicas or state.leader == NO_LEADER:
+            return state
+        leader = next((r for r in state.replicas if r in state.isr and self.image.is_alive(r)), NO_LEADER)
+        return _led_by(state, leader)
+
+    def _known(self, topic: str, index: int) -> PartitionState:
+        state = self.image.partition(topic, index)
+        if state is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+        return state
 
     def _replace(self, topic: str, state: PartitionState) -> None:
         old = self.image.topics[topic]
@@ -236,3 +331,7 @@ class Controller:
         old, self.image = self.image, image
         for listener in self.listeners:
             listener(old, image, changed)
+
+
+def _led_by(state: PartitionState, leader: int) -> PartitionState:
+    return replace(state, leader=leader, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)

@@ -18,7 +18,8 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 class PartitionState:
     """One partition: `replicas` in order of preference, `isr` a subset, `leader` one of them or -1.
 
-    leader_epoch grows with every change of leader (M-6), partition_epoch with every change at all.
+    leader_epoch grows with every change of leader (M-6), partition_epoch with every change at all. While it is reassigned,
+    `adding` and `removing` are the replicas that have come and those that will go; both are among `replicas`.
     """
 
     index: int
@@ -27,6 +28,13 @@ class PartitionState:
     leader: int
     leader_epoch: int
     partition_epoch: int
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def is_reassigned(self) -> bool:
+        """Whether a reassignment is under way."""
+        return bool(self.adding or self.removing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class ReplicaFetcher:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """The leader's partition has something new. A. records, or under `kip` a high watermark (D5): the parked fetch completes.
 
-        B. only a high watermark: told with the answer to the fetch that is parked now, when its wait is over (N-10).
+        B. only a high watermark or a log start: told with the answer to the fetch that is parked now, when its wait is over (N-10).
         """
         pull = self._pulls.get((partition.topic, partition.index))
         if pull is None or pull.is_held:
@@ -124,7 +124,7 @@ class ReplicaFetcher:
                 self._wait_until(now_ms + self._settings.delay_ms)
             else:
                 self._soon()
-        elif stale:
+        elif stale or self._starts_later(pull):
             pull.due = True
             self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
 
@@ -177,8 +177,8 @@ class ReplicaFetcher:
             if self._has_more(pull) or (self._settings.strict_kip and self._is_stale(pull)):
                 pull.due = True
                 self._soon()
-            elif self._is_stale(pull):
-                # The fetch just sent is parked; Kafka's leader tells the new high watermark with its next answer.
+            elif self._is_stale(pull) or self._starts_later(pull):
+                # The fetch just sent is parked; Kafka's leader tells what is new with its next answer.
                 self._wait_until(now_ms + self._settings.wait_max_ms)
                 pull.due = True
         self._parked_ms = now_ms
@@ -220,6 +220,12 @@ class ReplicaFetcher:
     def _is_stale(self, pull: Pull) -> bool:
         known = pull.leader.followers.get(self.follower_id)
         return known is not None and known.high_watermark != pull.leader.log.high_watermark
+
+    @staticmethod
+    def _starts_later(pull: Pull) -> bool:
+        """Whether the leader's log starts at what this follower could start at, too, and does not yet."""
+        log = pull.follower.log
+        return log.log_start_offset < min(pull.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
     def _to_the_end(self, pull: Pull) -> None:
         key = (pull.leader.topic, pull.leader.index)

@@ -83,6 +83,7 @@ class Partition:
         "_soon",
         "_woken",
         "broker_id",
+        "deletes",
         "epoch_start_offset",
         "followers",
         "gone",
@@ -133,6 +134,8 @@ class Partition:
         self.watchers: dict[Watcher, None] = {}
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
+        self.deletes = True
+        """Whether cleanup.policy lets records be deleted."""
         self.limits: TopicLimits
         self._soon = soon
         self._on_isr = on_isr
@@ -206,10 +209,11 @@ class Partition:
         follower = self.followers.get(follower_id)
         if follower is None:
             return
+        start_moved = follower.log_start_offset != log_start_offset
         follower.fetched(offset, log_start_offset, self.log.log_end_offset, now_ms)
         if follower_id not in self.isr and self._may_join(offset):
             self._on_isr(self, self.isr | {follower_id})
-        if self.advance_high_watermark(now_ms):
+        if self.advance_high_watermark(now_ms) or start_moved:
             self.changed()
 
     def _may_join(self, follower_end: int) -> bool:
@@ -236,6 +240,26 @@ class Partition:
     def high_watermark_unknown(self) -> bool:
         """KIP-207: a new leader whose high watermark has not reached the start of its epoch yet."""
         return self.log.high_watermark < self.epoch_start_offset
+
+    def delete_records_before(self, offset: int) -> int:
+        """Make `offset` (-1: the high watermark) the log start of this leader, for clients that ask (KIP-107); the offset meant.
+
+        Raises KafkaError 44 where records are only compacted, 1 for what is negative or above the high watermark.
+        """
+        if not self.deletes:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {self.topic} does not delete.")
+        meant = self.log.high_watermark if offset == UNKNOWN_OFFSET else offset
+        if not 0 <= meant <= self.log.high_watermark:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is not between 0 and {self.log.high_watermark}.")
+        if meant > self.log.log_start_offset:
+            self.log.raise_log_start(meant)
+            self.changed()
+        return meant
+
+    def low_watermark(self) -> int:
+        """The smallest log start of the leader and of all live followers, -1 while one has not told (`lowWatermarkIfLeader`)."""
+        starts = [f.log_start_offset for i, f in self.followers.items() if self._is_alive(i)]
+        return min([self.log.log_start_offset, *starts])
 
     def first_lag_expiry_ms(self) -> int | None:
         """When the first in-sync follower will have lagged too long, if it goes on lagging."""

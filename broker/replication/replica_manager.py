@@ -6,6 +6,7 @@ Must never know wire messages, connections, client quotas or sessions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from broker.config import BrokerConfig
 from broker.errors import KafkaError
@@ -54,6 +55,14 @@ class Stores:
             self.forget(*key)
 
 
+class TopicSettings(NamedTuple):
+    """What the settings of a topic mean to each of its partitions. deletes: whether records may be deleted before they are compacted."""
+
+    limits: TopicLimits
+    min_isr: int
+    deletes: bool
+
+
 class ReplicaManager:
     """The replicas of broker `broker_id`. `peers` finds another broker's replica manager, or None while it is down."""
 
@@ -97,13 +106,13 @@ class ReplicaManager:
                 self._apply_topic(topic)
 
     def _apply_topic(self, topic: Topic) -> None:
-        limits = self._limits(topic)
-        min_isr = self._config.topic(topic.configs, "min.insync.replicas")
+        settings = self._settings(topic)
         for state in topic.partitions:
             if self.broker_id not in state.replicas:
+                self._drop_replica(topic.name, state.index)
                 continue
             partition = self.partitions.get((topic.name, state.index)) or self._make(topic, state.index)
-            self._configure(partition, limits, min_isr)
+            self._configure(partition, settings)
             if partition.partition_epoch != state.partition_epoch:
                 partition.apply(state, self._turn.now_ms)
 
@@ -114,10 +123,11 @@ class ReplicaManager:
                 self._follow(partition)
 
     @staticmethod
-    def _configure(partition: Partition, limits: TopicLimits, min_isr: int) -> None:
-        partition.limits = limits
-        partition.min_isr = min_isr
-        partition.log.store.segment_bytes = limits.segment_bytes
+    def _configure(partition: Partition, settings: TopicSettings) -> None:
+        partition.limits = settings.limits
+        partition.min_isr = settings.min_isr
+        partition.deletes = settings.deletes
+        partition.log.store.segment_bytes = settings.limits.segment_bytes
 
     def _make(self, topic: Topic, index: int) -> Partition:
         store = self._stores.of(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
@@ -135,11 +145,11 @@ class ReplicaManager:
         self._by_topic.setdefault(topic.name, {})[index] = partition
         return partition
 
-    def _limits(self, topic: Topic) -> TopicLimits:
+    def _settings(self, topic: Topic) -> TopicSettings:
         def value(name: str) -> object:
             return self._config.topic(topic.configs, name)
 
-        return TopicLimits(
+        limits = TopicLimits(
             max_message_bytes=value("max.message.bytes"),  # type: ignore[arg-type]
             segment_bytes=value("segment.bytes"),  # type: ignore[arg-type]
             compact="compact" in str(value("cleanup.policy")),
@@ -148,24 +158,39 @@ class ReplicaManager:
             timestamp_after_max_ms=value("message.timestamp.after.max.ms"),  # type: ignore[arg-type]
             compression_type=str(value("compression.type")),
         )
+        return TopicSettings(
+            limits,
+            min_isr=value("min.insync.replicas"),  # type: ignore[arg-type]
+            deletes="delete" in str(value("cleanup.policy")),
+        )
 
     def refresh_limits(self, image: Image) -> None:
         """A broker setting changed: topics that inherit it take the new value."""
         for name, held in self._by_topic.items():
-            topic = image.topics[name]
-            limits = self._limits(topic)
-            min_isr = self._config.topic(topic.configs, "min.insync.replicas")
+            settings = self._settings(image.topics[name])
             for partition in held.values():
-                self._configure(partition, limits, min_isr)
+                self._configure(partition, settings)
 
     def _drop(self, name: str) -> None:
-        for index, partition in self._by_topic.pop(name, {}).items():
-            del self.partitions[(name, index)]
-            self._unfollow(name, index)
-            partition.gone = True
-            partition.is_leader = False
-            partition.changed()
+        """The topic is gone, and its bytes."""
+        for index, partition in list(self._by_topic.get(name, {}).items()):
+            self._drop_replica(name, index)
             self._stores.forget(partition.topic_id, index)
+
+    def _drop_replica(self, name: str, index: int) -> None:
+        """This broker holds the partition no longer; what other brokers hold of it stays."""
+        partition = self.partitions.pop((name, index), None)
+        if partition is None:
+            return
+        held = self._by_topic[name]
+        del held[index]
+        if not held:
+            del self._by_topic[name]
+        self._unfollow(name, index)
+        partition.gone = True
+        partition.is_leader = False
+        partition.changed()
+        partition.log.close()
 
     # ---- following -----------------------------------------------------------------------------------------------------------
 

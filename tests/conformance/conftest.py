@@ -73,3 +73,4 @@ def subject(running: Subject, request: pytest.FixtureRequest) -> Iterator[Subjec
         check_profile(running, getattr(request.module, "PROFILE", "default"))
     yield running
     running.close_connections()
+    running.restore()

@@ -87,11 +87,12 @@ class RealKafka(WallClock):
             self._processes[node] = subprocess.Popen(command, stdout=out, stderr=out, cwd=self._folder)
 
     def _wait_until_ready(self) -> None:
-        """Every broker knows of all three."""
+        """Every broker that runs knows of all that do."""
         from tests.conformance.scene import brokers_known
 
         deadline = time.monotonic() + READY_SECONDS
-        waiting = [0, 1, 2]
+        running = set(self._processes) - {CONTROLLER}
+        waiting = sorted(running)
         while waiting:
             for node, process in self._processes.items():
                 if process.poll() is not None:
@@ -99,9 +100,14 @@ class RealKafka(WallClock):
             if time.monotonic() > deadline:
                 raise NotStarted(f"brokers {waiting} were not ready within {READY_SECONDS} s")
             with suppress(OSError, Closed):  # not listening yet
-                waiting = [i for i in waiting if brokers_known(self, i) != {0, 1, 2}]
+                waiting = [i for i in waiting if not running <= brokers_known(self, i)]
             time.sleep(0.1 if waiting else 0)
         self.close_connections()
+
+    def restore(self) -> None:
+        for broker_id in range(3):
+            if broker_id not in self._processes:
+                self.start_broker(broker_id)
 
     def stop_broker(self, broker_id: int) -> None:
         process = self._processes.pop(broker_id)

@@ -119,6 +119,9 @@ class Subject(ABC):
     @abstractmethod
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...
 
+    def restore(self) -> None:
+        """Start what a test has left stopped, so that the next one is not harmed."""
+
     @abstractmethod
     def stop(self) -> None: ...
 
@@ -193,6 +196,10 @@ class Ours(WallClock):
 
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
         self.cluster.follower(topic, partition, broker_id).release()
+
+    def restore(self) -> None:
+        for broker_id in range(len(self.bootstrap)):
+            self.start_broker(broker_id)
 
     def stop(self) -> None:
         self._stack.close()

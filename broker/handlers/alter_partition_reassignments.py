@@ -1,0 +1,39 @@
+"""AlterPartitionReassignments (key 45, version 0), KIP-455.
+
+Behaviour: each partition stands for itself and is answered at once; the data moves afterwards. Replicas null take back what is under
+way, 85 if nothing is.
+"""
+
+from __future__ import annotations
+
+from broker.errors import KafkaError
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+
+def _failed(context: RequestContext, request: AlterPartitionReassignmentsRequest, error_code: int) -> Response:
+    return Response(AlterPartitionReassignmentsResponse(error_code=int(error_code), error_message=None))
+
+
+@register(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 0, _failed)
+def alter_partition_reassignments(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Response:
+    responses = [
+        ReassignableTopicResponse(topic.name, [_reassign(context, topic.name, p) for p in topic.partitions])
+        for topic in request.topics
+    ]
+    return Response(AlterPartitionReassignmentsResponse(error_message=None, responses=responses))
+
+
+def _reassign(context: RequestContext, topic: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
+    try:
+        context.node.cluster.controller.reassign(topic, asked.partition_index, asked.replicas)
+    except KafkaError as error:
+        return ReassignablePartitionResponse(asked.partition_index, error.error_code, error.message)
+    return ReassignablePartitionResponse(asked.partition_index, 0, None)

@@ -1,0 +1,49 @@
+"""CreatePartitions (key 37, versions 0-3).
+
+v2 flexible; v3 may be answered with 89 (KIP-599).
+Behaviour: each topic stands for itself; a topic named twice is refused with 42 (KIP-195).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from broker.errors import KafkaError
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+def _failed(context: RequestContext, request: CreatePartitionsRequest, error_code: int) -> Response:
+    results = [CreatePartitionsTopicResult(t.name, int(error_code), None) for t in request.topics]
+    return Response(CreatePartitionsResponse(results=results))
+
+
+@register(ApiKey.CREATE_PARTITIONS, 0, 3, _failed)
+def create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> Response:
+    named = Counter(t.name for t in request.topics)
+    results = [_add(context, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1]
+    results += [
+        CreatePartitionsTopicResult(name, int(ErrorCode.INVALID_REQUEST), "Name each topic once.")
+        for name, count in named.items()
+        if count > 1
+    ]
+    return Response(CreatePartitionsResponse(results=results))
+
+
+def _add(context: RequestContext, asked: CreatePartitionsTopic, validate_only: bool) -> CreatePartitionsTopicResult:
+    controller = context.node.cluster.controller
+    given = None if asked.assignments is None else [a.broker_ids for a in asked.assignments]
+    try:
+        topic = controller.plan_partitions(asked.name, asked.count, given)
+        if not validate_only:
+            controller.add_partitions(topic)
+    except KafkaError as error:
+        return CreatePartitionsTopicResult(asked.name, error.error_code, error.message)
+    return CreatePartitionsTopicResult(asked.name, 0, None)

@@ -1,0 +1,79 @@
+"""DeleteRecords (key 21, versions 0-2), KIP-107.
+
+v1 changed nothing on the wire (KIP-219); v2 flexible.
+Behaviour: offset -1 means the high watermark. The answer waits until every live replica has given the records up, then tells the
+lowest log start; 7 at the deadline, the records stay deleted.
+"""
+
+from __future__ import annotations
+
+from broker.errors import KafkaError
+from broker.metadata.image import INTERNAL_TOPICS
+from broker.registry import DelayedOperation, RequestContext, Response, register
+from broker.replication.delayed_partitions import AwaitedDeletion, DelayedPartitions
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+UNKNOWN_LOW_WATERMARK = -1
+
+Waiting = list[tuple[AwaitedDeletion, DeleteRecordsPartitionResult]]
+
+
+def _failed(context: RequestContext, request: DeleteRecordsRequest, error_code: int) -> Response:
+    topics = [
+        DeleteRecordsTopicResult(t.name, [_error(p.partition_index, error_code) for p in t.partitions])
+        for t in request.topics
+    ]
+    return Response(DeleteRecordsResponse(topics=topics))
+
+
+@register(ApiKey.DELETE_RECORDS, 0, 2, _failed)
+def delete_records(context: RequestContext, request: DeleteRecordsRequest) -> Response | DelayedOperation:
+    waiting: Waiting = []
+    topics = [
+        DeleteRecordsTopicResult(t.name, [_delete(context, t.name, p, waiting) for p in t.partitions])
+        for t in request.topics
+    ]
+    response = Response(DeleteRecordsResponse(topics=topics))
+
+    def all_gone(now_ms: int) -> None:
+        for awaited, result in waiting:
+            result.error_code = awaited.error_code
+            if awaited.error_code != ErrorCode.REQUEST_TIMED_OUT:  # then what was known at first is told
+                result.low_watermark = UNKNOWN_LOW_WATERMARK if result.error_code else awaited.partition.low_watermark()
+        operation.complete(response, now_ms)
+
+    delayed = DelayedPartitions([awaited for awaited, _ in waiting], all_gone)
+    operation = DelayedOperation(delayed.abandon)
+    if delayed.is_settled() or request.timeout_ms <= 0:
+        delayed.end(context.now_ms)
+    else:
+        delayed.park(context.node.timers, context.now_ms + request.timeout_ms)
+    return operation
+
+
+def _delete(
+    context: RequestContext, topic: str, asked: DeleteRecordsPartition, waiting: Waiting
+) -> DeleteRecordsPartitionResult:
+    node = context.node
+    try:
+        if topic in INTERNAL_TOPICS:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is the broker's own.")
+        partition = node.replicas.leader_or_error(node.image, topic, asked.partition_index)
+        offset = partition.delete_records_before(asked.offset)
+    except KafkaError as error:
+        return _error(asked.partition_index, error.error_code)
+    result = DeleteRecordsPartitionResult(asked.partition_index, partition.low_watermark())
+    waiting.append((AwaitedDeletion(partition, offset), result))
+    return result
+
+
+def _error(index: int, error_code: int) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(index, UNKNOWN_LOW_WATERMARK, int(error_code))

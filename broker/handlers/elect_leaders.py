@@ -1,0 +1,58 @@
+"""ElectLeaders (key 43, versions 0-2).
+
+v1 unclean elections (KIP-460) and a top-level error; v2 flexible.
+Behaviour: without a list every partition that needs an election gets one, and only those are told of. With a list each partition
+is answered for: 84 where the election is not needed, 80 where the preferred replica cannot lead, 83 where nobody can.
+"""
+
+from __future__ import annotations
+
+from broker.errors import KafkaError
+from broker.metadata.controller import Controller
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+
+PREFERRED, UNCLEAN = 0, 1
+
+
+def _failed(context: RequestContext, request: ElectLeadersRequest, error_code: int) -> Response:
+    return Response(ElectLeadersResponse(error_code=int(error_code) if context.api_version else 0))
+
+
+@register(ApiKey.ELECT_LEADERS, 0, 2, _failed)
+def elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> Response:
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        return _failed(context, request, ErrorCode.INVALID_REQUEST)
+    controller = context.node.cluster.controller
+    listed = request.topic_partitions is not None
+    asked = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
+    response = ElectLeadersResponse()
+    for topic in asked:
+        results = [_elect(controller, topic.topic, index, request.election_type) for index in topic.partitions]
+        told = [r for r in results if listed or r.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+        if told:
+            response.replica_election_results.append(ReplicaElectionResult(topic.topic, told))
+    return Response(response)
+
+
+def _everything(controller: Controller) -> list[TopicPartitions]:
+    return [TopicPartitions(t.name, [p.index for p in t.partitions]) for t in controller.image.topics.values()]
+
+
+def _elect(controller: Controller, topic: str, index: int, election_type: int) -> PartitionResult:
+    try:
+        if election_type == PREFERRED:
+            controller.elect_preferred(topic, index)
+        else:
+            controller.elect_unclean(topic, index)
+    except KafkaError as error:
+        return PartitionResult(index, error.error_code, error.message)
+    return PartitionResult(index, 0, None)

@@ -1,0 +1,40 @@
+"""ListPartitionReassignments (key 46, version 0), KIP-455.
+
+Behaviour: partitions that are not being moved, and those that do not exist, are not told of.
+"""
+
+from __future__ import annotations
+
+from broker.metadata.image import Image
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+
+def _failed(context: RequestContext, request: ListPartitionReassignmentsRequest, error_code: int) -> Response:
+    return Response(ListPartitionReassignmentsResponse(error_code=int(error_code), error_message=None))
+
+
+@register(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, _failed)
+def list_partition_reassignments(context: RequestContext, request: ListPartitionReassignmentsRequest) -> Response:
+    image = context.node.image
+    if request.topics is None:
+        asked = {name: [p.index for p in topic.partitions] for name, topic in image.topics.items()}
+    else:
+        asked = {topic.name: topic.partition_indexes for topic in request.topics}
+    told = [OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in asked.items()]
+    return Response(ListPartitionReassignmentsResponse(error_message=None, topics=[t for t in told if t.partitions]))
+
+
+def _ongoing(image: Image, topic: str, indexes: list[int]) -> list[OngoingPartitionReassignment]:
+    states = [state for index in indexes if (state := image.partition(topic, index)) is not None]
+    return [
+        OngoingPartitionReassignment(s.index, list(s.replicas), list(s.adding), list(s.removing))
+        for s in states
+        if s.is_reassigned
+    ]
