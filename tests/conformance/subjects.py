@@ -119,6 +119,7 @@ class Subject(ABC):
     @abstractmethod
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...
 
+    @abstractmethod
     def restore(self) -> None:
         """Start what a test has left stopped, so that the next one is not harmed."""
 
@@ -163,6 +164,9 @@ class Foreign(WallClock):
 
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
         self._no_control()
+
+    def restore(self) -> None:
+        """We stopped nothing."""
 
     def stop(self) -> None:
         """It is not ours to stop."""
