@@ -19,6 +19,7 @@ from broker.faults.journal import Journal
 from broker.group.coordinator import GroupCoordinator
 from broker.group.settings import GroupSettings
 from broker.log.store import MemoryBudget
+from broker.metadata.balance import LeaderBalance
 from broker.metadata.controller import Controller
 from broker.metadata.image import BrokerState, Image
 from broker.node import Node
@@ -98,6 +99,13 @@ class Cluster:
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.controller = Controller(cluster_id, self.config, self.rng)
         self.controller.listeners.append(self._image_changed)
+        LeaderBalance(
+            self.controller,
+            self.timers,
+            lambda: self.turn.now_ms,
+            lambda: bool(self.config.get(-1, "auto.leader.rebalance.enable")),
+            lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
+        )
         self.groups = self._new_groups()
         self._stores = Stores(self.budget)
         self._next_producer_id = 0

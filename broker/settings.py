@@ -163,7 +163,8 @@ _BROKER = (
     _int("replica.fetch.wait.max.ms", 500),
     _int("replica.fetch.backoff.ms", 1000, 0, acts=False),
     _int("num.replica.fetchers", 1, 1, acts=False, dynamic=True),
-    _bool("auto.leader.rebalance.enable", True, acts=False),
+    _bool("auto.leader.rebalance.enable", True),
+    _long("leader.imbalance.check.interval.seconds", 300, 1),
     # Quotas
     _int("quota.window.num", 11, 1),
     _int("quota.window.size.seconds", 1, 1),

@@ -13,6 +13,7 @@ from broker.config import ClusterConfig, ConfigError
 from broker.errors import KafkaError
 from broker.metadata.controller import Controller, topic_name_is_legal
 from broker.metadata.image import NO_LEADER, BrokerState, Image, PartitionState
+from broker.testing.memory import VirtualCluster
 from kafkaproto.error_codes import ErrorCode
 
 
@@ -304,3 +305,30 @@ def test_what_is_not_there_has_no_leader() -> None:
     assert image.leader_of("t", 0) == (NO_LEADER, -1)
     assert image.partition("t", -1) is None
     assert image.topic_by_id(bytes(16)) is None
+
+
+def test_leaderships_go_back_to_the_preferred_replicas_by_themselves() -> None:
+    cluster = VirtualCluster(3, {"leader.imbalance.check.interval.seconds": "100"})
+    cluster.topic("t", 3, 3)
+    before = [p.leader for p in cluster.state.controller.image.topics["t"].partitions]
+    cluster.state.stop_broker(1)
+    cluster.run()
+    cluster.advance(150_000)
+    assert 1 not in [p.leader for p in cluster.state.controller.image.topics["t"].partitions]
+    cluster.state.start_broker(1)
+    cluster.run()
+    moved = cluster.now_ms
+    cluster.advance(99_999)
+    assert [p.leader for p in cluster.state.controller.image.topics["t"].partitions] != before
+    cluster.advance(1)
+    assert [p.leader for p in cluster.state.controller.image.topics["t"].partitions] == before
+    assert cluster.now_ms == moved + 100_000
+    assert cluster.state.timers.next_deadline_ms() is None, "a balanced cluster costs no event"
+
+
+def test_leaderships_stay_where_they_are_when_nobody_wants_them_moved() -> None:
+    cluster = VirtualCluster(2, {"auto.leader.rebalance.enable": "false"})
+    cluster.topic("t", 1, 2)
+    cluster.state.controller.elect("t", 0, 1)
+    cluster.advance(1_000_000)
+    assert cluster.state.controller.image.leader_of("t", 0)[0] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import fields, is_dataclass
+from math import floor
 from typing import Any
 
 import pytest
@@ -204,7 +205,8 @@ def slowly(events: list[tuple[int, float]], bound: float) -> list[int]:
         if full < windows - 1:
             elapsed += (windows - 1 - full) * window_ms
         rate = total / (max(elapsed, 1) / 1000)
-        throttles.append(round((rate - bound) / bound * max(elapsed, 1)) if rate > bound else 0)
+        # halves go upwards, as in Java
+        throttles.append(floor((rate - bound) / bound * max(elapsed, 1) + 0.5) if rate > bound else 0)
     return throttles
 
 

@@ -1,0 +1,67 @@
+"""Leaderships go back to preferred replicas by themselves after a while (`maybeBalancePartitionLeaders`).
+
+Must never know how an election is made: the controller makes it, or refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from broker.errors import KafkaError
+from broker.metadata.controller import Controller
+from broker.metadata.image import NO_LEADER, Image, PartitionState
+from broker.timers import Timer, Timers
+
+
+def is_imbalanced(state: PartitionState) -> bool:
+    """Another than the preferred replica leads, and that one is in sync."""
+    return state.leader not in (state.replicas[0], NO_LEADER) and state.replicas[0] in state.isr
+
+
+class LeaderBalance:
+    """Looks once per interval while a partition is not led by its preferred replica; costs no event while all are.
+
+    enabled, interval_ms: asked at each look, as both settings may change.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        timers: Timers,
+        now_ms: Callable[[], int],
+        enabled: Callable[[], bool],
+        interval_ms: Callable[[], int],
+    ) -> None:
+        self._controller = controller
+        self._timers = timers
+        self._now_ms = now_ms
+        self._enabled = enabled
+        self._interval_ms = interval_ms
+        self._timer: Timer | None = None
+        controller.listeners.append(self._image_changed)
+
+    def _image_changed(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        if self._timer is None and any(
+            is_imbalanced(p) for t in changed if t in new.topics for p in new.topics[t].partitions
+        ):
+            self._timer = self._timers.at(self._now_ms() + self._interval_ms(), self._look)
+
+    def _look(self, now_ms: int) -> None:
+        self._timer = None
+        topics = self._controller.image.topics.values()
+        wanted = [(topic.name, p.index) for topic in topics for p in topic.partitions if is_imbalanced(p)]
+        if not wanted:
+            return
+        if self._enabled():
+            for name, index in wanted:
+                self._elect(name, index)
+        if self._timer is None and any(
+            is_imbalanced(p) for t in self._controller.image.topics.values() for p in t.partitions
+        ):
+            self._timer = self._timers.at(now_ms + self._interval_ms(), self._look)
+
+    def _elect(self, name: str, index: int) -> None:
+        try:
+            self._controller.elect_preferred(name, index)
+        except KafkaError:
+            return  # it cannot lead now; it is asked again next time
