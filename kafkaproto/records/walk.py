@@ -124,7 +124,8 @@ def walk(b: bytes, count: int) -> Iterator[One | Stretch]:
         try:
             one, end = _read_one(b, pos)
         except (IndexError, ValueError) as error:
-            raise DecodeError(f"RecordBatch.records[{i}]", pos, str(error)) from None
+            reason = "is cut off" if isinstance(error, IndexError) else str(error)
+            raise DecodeError(f"RecordBatch.records[{i}]", pos, reason) from None
         yield one
         stride = end - pos
         i += 1
