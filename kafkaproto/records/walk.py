@@ -204,7 +204,7 @@ def _read_one(b: bytes, p: int) -> tuple[One, int]:  # noqa: C901 - varints of o
     if p >= end:
         raise ValueError(f"the record ends {p - end} bytes before its last field")
     if b[p]:
-        headers, p = _read_headers(b, p, end)
+        headers, p = read_headers(b, p, end)
     else:
         headers = ()
         p += 1
@@ -236,7 +236,7 @@ def _find_bytes(b: bytes, p: int, end: int) -> tuple[int, int, int]:
     return p, p + size, p + size
 
 
-def _read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
+def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
     count, p = read_varint(b, p)
     if not 0 <= count <= end - p:
         raise ValueError(f"{count} headers, {end - p} bytes are left of the record")
@@ -293,15 +293,15 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
         shape.value_end,
     )
     for at in same:
-        alike = min(alike, _leading(b[pos + at : stop : stride], b[model + at : model + at + 1]))
+        alike = min(alike, leading(b[pos + at : stop : stride], b[model + at : model + at + 1]))
     for begin, end in ((shape.timestamp_at, shape.offset_at), (shape.offset_at, shape.offset_end)):
         for at in range(begin, end - 1):
-            alike = min(alike, _leading(b[pos + at : stop : stride], _HIGH))
-        alike = min(alike, _leading(b[pos + end - 1 : stop : stride], _LOW))
+            alike = min(alike, leading(b[pos + at : stop : stride], _HIGH))
+        alike = min(alike, leading(b[pos + end - 1 : stop : stride], _LOW))
     return alike
 
 
-def _leading(column: bytes, allowed: bytes) -> int:
+def leading(column: bytes, allowed: bytes) -> int:
     """How many bytes at the start are among those that are allowed."""
     if not column.translate(None, allowed):
         return len(column)
