@@ -8,6 +8,7 @@ comes in are not looked at; `kafkaproto.records.verify` does. This module must n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from kafkaproto.errors import EncodeError
 from kafkaproto.records import entries, message_set
@@ -83,7 +84,7 @@ def up_convert(
     deltas: Sequence[int] = range(len(found))
     if base_offset is None:
         base_offset, deltas = first, [record.offset - first for record in found]
-        if any(delta >= after for delta, after in zip(deltas, deltas[1:], strict=False)) or deltas[-1] >= 2**31:
+        if any(delta >= after for delta, after in pairwise(deltas)) or deltas[-1] >= 2**31:
             raise EncodeError("RecordBatch.records", "the offsets do not rise, or too far")
     return build_batch(
         [NewRecord(record.value, record.key, record.timestamp) for record in found],

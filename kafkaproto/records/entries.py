@@ -82,12 +82,16 @@ def complete_bytes(buffer: Buffer) -> int:
 
 def check_crc(batch: Buffer) -> bool:
     """Whether the checksum of a batch or message, given from its first to its last byte, is right."""
-    return (message_set if read_header(batch).magic < magic_2.MAGIC else magic_2).check_crc(batch)
+    if read_header(batch).magic < magic_2.MAGIC:
+        return message_set.check_crc(batch)
+    return magic_2.check_crc(batch)
 
 
 def records(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
     """The records of one batch or message, given from its first to its last byte. DecodeError as it is read."""
-    return (message_set if read_header(batch).magic < magic_2.MAGIC else magic_2).records(batch, limit_bytes)
+    if read_header(batch).magic < magic_2.MAGIC:
+        return message_set.records(batch, limit_bytes)
+    return magic_2.records(batch, limit_bytes)
 
 
 def entries(buffer: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:

@@ -142,12 +142,12 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
             if high >= 0x80:
                 size, behind = read_varint(b, pos)
                 size, width = size << 1, behind - pos
-        if size & 1 or size < 0:
-            raise _Unusual
         stride = width + (size >> 1)
         singles.append(pos + width)
         left -= 1
         pos += stride
+        if size & 1 or size < 0 or pos > end:
+            raise _Unusual
         single_ends.append(pos)
         if stride == before:
             look = _FIRST_LOOK
@@ -163,7 +163,9 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
         before = stride
     if left or pos != end:
         raise _Unusual
-    return np.concatenate([*begins, np.array(singles, np.int64)]), np.concatenate([*ends, np.array(single_ends, np.int64)])
+    return np.concatenate([*begins, np.array(singles, np.int64)]), np.concatenate(
+        [*ends, np.array(single_ends, np.int64)]
+    )
 
 
 def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:

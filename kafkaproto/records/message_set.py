@@ -285,9 +285,7 @@ def _check_offsets(listed: Sequence[Record]) -> None:
         raise EncodeError("Message.offset", f"{listed[-1].offset} is too far from {listed[0].offset}")
 
 
-def _message(
-    offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None
-) -> bytes:
+def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
     if timestamp < NO_TIMESTAMP:
         raise EncodeError("Message.timestamp", f"{timestamp} is negative")
     try:

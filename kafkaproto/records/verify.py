@@ -32,7 +32,7 @@ def problems(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[Prob
     Raises nothing: what cannot be read is a problem, the last one then. A batch that a cleaner has thinned out is told
     to have gaps; only what a producer sends has none.
     """
-    found = []
+    found: list[Problem] = []
     try:
         header = entries.read_header(batch)
         if header.size != len(batch):

@@ -8,6 +8,7 @@ sizes, and numbers of the same width) are found with a few slices and told as on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
 from struct import Struct
@@ -46,7 +47,8 @@ class Shape(NamedTuple):
     value_end: int
 
 
-class Stretch(NamedTuple):
+@dataclass(slots=True, frozen=True)
+class Stretch:
     """``count`` records of one shape without headers, the first at ``pos``."""
 
     pos: int
@@ -55,8 +57,8 @@ class Stretch(NamedTuple):
 
     def column(self, b: bytes, at: int) -> bytes:
         """The bytes at one place of each record."""
-        pos, count, shape = self
-        return b[pos + at : pos + count * shape.stride : shape.stride]
+        stride = self.shape.stride
+        return b[self.pos + at : self.pos + self.count * stride : stride]
 
     def offsets(self, b: bytes, base: int) -> Sequence[int]:
         """The offset of each record."""

@@ -26,9 +26,7 @@ def xxh32(data: bytes, seed: int = 0) -> int:
         lanes = [seed + _PRIME_1 + _PRIME_2, seed + _PRIME_2, seed, seed - _PRIME_1]
         for pos in range(0, len(data) - _STRIPE_BYTES + 1, _STRIPE_BYTES):
             words = _STRIPE.unpack_from(data, pos)
-            lanes = [
-                _rotate(lane + word * _PRIME_2, 13) * _PRIME_1 for lane, word in zip(lanes, words, strict=True)
-            ]
+            lanes = [_rotate(lane + word * _PRIME_2, 13) * _PRIME_1 for lane, word in zip(lanes, words, strict=True)]
         pos += _STRIPE_BYTES
         mixed = sum(_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:

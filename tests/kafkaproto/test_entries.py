@@ -59,13 +59,18 @@ def test_mixed_magics_are_told_apart_by_their_seventeenth_byte() -> None:
 
 
 def test_markers_are_no_entries() -> None:
-    assert [record.offset for record in entries.entries(of_magic(2, 0) + marker(3) + of_magic(0, 4))] == [0, 1, 2, 4, 5, 6]
+    assert [record.offset for record in entries.entries(of_magic(2, 0) + marker(3) + of_magic(0, 4))] == [
+        0,
+        1,
+        2,
+        4,
+        5,
+        6,
+    ]
 
 
 def test_what_is_cut_off_at_the_end_is_left_out_in_every_magic() -> None:
-    edges = [0]
-    for entry in entries.batches(MIXED):
-        edges.append(entry.position + entry.header.size)
+    edges = [0, *(entry.position + entry.header.size for entry in entries.batches(MIXED))]
     for cut in range(len(MIXED) + 1):
         whole = max(edge for edge in edges if edge <= cut)
         assert entries.complete_bytes(MIXED[:cut]) == whole

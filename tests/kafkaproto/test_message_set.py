@@ -204,7 +204,9 @@ def test_the_limit_is_for_what_is_unpacked() -> None:
 
 fields = st.none() | st.binary(max_size=40)
 made_records = st.lists(
-    st.builds(NewRecord, value=fields, key=fields, timestamp=st.integers(-1, 2**63 - 1), headers=st.just(())), min_size=1, max_size=20
+    st.builds(NewRecord, value=fields, key=fields, timestamp=st.integers(-1, 2**63 - 1), headers=st.just(())),
+    min_size=1,
+    max_size=20,
 )
 
 
@@ -217,6 +219,4 @@ def test_what_is_built_is_what_is_read(made: list[NewRecord], magic: int, kind: 
         assert check_crc(data[:size])
         found += records(data[:size])
         data = data[size:]
-    assert found == [
-        Record(base + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(made)
-    ]
+    assert found == [Record(base + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(made)]

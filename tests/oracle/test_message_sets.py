@@ -55,9 +55,7 @@ def test_kafka_reads_the_messages_that_we_build(oracle: Oracle, magic: int, kind
         chance = random.Random(f"{magic} {kind} {seed}")
         made = old_records(chance, magic)
         append_time = chance.choice((None, 1_800_000_000_000))
-        data = build_message_set(
-            made, magic=magic, base_offset=2**40, compression=kind, log_append_time_ms=append_time
-        )
+        data = build_message_set(made, magic=magic, base_offset=2**40, compression=kind, log_append_time_ms=append_time)
         assert_same_entries(oracle, data)
         time = append_time if magic else None
         expected = [Record(2**40 + i, time or r.timestamp, r.key, r.value, ()) for i, r in enumerate(made)]
@@ -82,7 +80,7 @@ def test_we_read_the_messages_that_kafka_builds(oracle: Oracle, magic: int, kind
 @pytest.mark.parametrize("magic", [0, 1])
 def test_kafka_refuses_zstd_in_old_magics_as_we_do(oracle: Oracle, magic: int) -> None:
     made = old_records(random.Random(magic), magic)
-    with pytest.raises(Refused, match="(?i)zst"):
+    with pytest.raises(Refused, match="ZSt"):
         oracle.batch(old_spec(made, magic, Compression.ZSTD))
     with pytest.raises(EncodeError, match="zstd"):
         build_message_set(made, magic=magic, compression=Compression.ZSTD)
@@ -136,7 +134,10 @@ def test_F31_down_conversion_keeps_the_compression(conversions: Conversions, ora
         theirs = conversions.down_convert(data, magic, first_offset)
         assert list(entries.entries(ours)) == list(entries.entries(theirs))
         described = [
-            [(h.magic, h.compression, h.last_offset, h.max_timestamp, h.attributes) for _, h, _ in entries.batches(data)]
+            [
+                (h.magic, h.compression, h.last_offset, h.max_timestamp, h.attributes)
+                for _, h, _ in entries.batches(data)
+            ]
             for data in (ours, theirs)
         ]
         assert described[0] == described[1]
