@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafkaproto.records.varint import read_varint
-from kafkaproto.records.walk import NULL, leading, read_headers
+from kafkaproto.records.walk import NULL, read_headers, same_bytes
 
 Ints = Any
 """A numpy array of int64; numpy's own annotations need not be installed to check this package."""
@@ -26,7 +26,7 @@ _PADDING = bytes(32)
 """So that a number may be read behind the end before it is seen that there is none."""
 _LARGEST_BASE = 1 << 62
 _FEW = 8
-"""Less than so many keys in a row, on average, are quicker cut one by one."""
+"""Less than so many records of a kind in a row are quicker done one by one."""
 
 
 class _Fields(NamedTuple):
@@ -98,31 +98,26 @@ def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
 
 
 def _fields(b: bytes, count: int) -> _Fields:
-    """All fields of all records, with bounds checked. Raises _Unusual, IndexError and ValueError."""
+    """All fields of all records. Raises _Unusual, IndexError and ValueError.
+
+    A place only ever moves on, and at last it must be where the record ends: so no field reached over that end. What
+    points behind all bytes is numpy's IndexError.
+    """
     padded = b + _PADDING
     words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every place
     at, ends = _bodies(b, count)
     timestamp_deltas, at = _varints(padded, words, at + 1)
-    offset_deltas, at = _varints(padded, words, at)
-    if len(at) and not -(2**31) <= int(offset_deltas.min()) <= int(offset_deltas.max()) < 2**31:
-        raise _Unusual
+    offset_deltas, at = _varints(padded, words, at, widest=4)  # so it has less than 32 bits
     key_sizes, key_starts = _varints(padded, words, at)
-    at = _behind(key_starts, key_sizes, ends)
-    value_sizes, value_starts = _varints(padded, words, at)
-    at = _behind(value_starts, value_sizes, ends)
-    more = np.flatnonzero(np.frombuffer(padded, np.uint8).take(at))
-    for i in more.tolist():
-        at[i] = read_headers(b, int(at[i]), int(ends[i]))[1] - 1
-    if not np.array_equal(at + 1, ends):
+    value_sizes, value_starts = _varints(padded, words, key_starts + np.maximum(key_sizes, 0))
+    at = value_starts + np.maximum(value_sizes, 0)
+    header_counts = np.frombuffer(padded, np.uint8).take(at)
+    if header_counts.any():
+        for i in np.flatnonzero(header_counts).tolist():
+            at[i] = read_headers(b, int(at[i]), int(ends[i]))[1] - 1
+    if not (at + 1 == ends).all():
         raise _Unusual
     return _Fields(timestamp_deltas, offset_deltas, key_starts, key_sizes, value_starts, value_sizes)
-
-
-def _behind(starts: Ints, sizes: Ints, ends: Ints) -> Ints:
-    at = starts + np.maximum(sizes, 0)
-    if (at >= ends).any():  # the next field has a byte at least
-        raise _Unusual
-    return at
 
 
 def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
@@ -153,10 +148,14 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
             look = _FIRST_LOOK
             while alike := _same_size(b, pos - stride, pos, stride, width, min(look, left)):
                 stop = pos + alike * stride
-                begins += (np.array(singles, np.int64), np.arange(pos + width, stop + width, stride))
-                ends += (np.array(single_ends, np.int64), np.arange(pos + stride, stop + stride, stride))
-                singles.clear()
-                single_ends.clear()
+                if alike < _FEW:
+                    singles += range(pos + width, stop + width, stride)
+                    single_ends += range(pos + stride, stop + stride, stride)
+                else:
+                    begins += (np.array(singles, np.int64), np.arange(pos + width, stop + width, stride))
+                    ends += (np.array(single_ends, np.int64), np.arange(pos + stride, stop + stride, stride))
+                    singles.clear()
+                    single_ends.clear()
                 pos = stop
                 left -= alike
                 look = min(look * 16, 1 + _LOOK_BYTES // stride)
@@ -173,7 +172,7 @@ def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: in
     alike = min(most, (len(b) - pos) // stride)
     for at in range(width):
         column = b[pos + at : pos + alike * stride : stride]
-        alike = min(alike, leading(column, b[model + at : model + at + 1]))
+        alike = min(alike, same_bytes(column, b[model + at : model + at + 1]))
     return alike
 
 
@@ -187,7 +186,7 @@ def _short() -> tuple[Ints, Ints]:
     return raw >> 1 ^ -(raw & 1), width
 
 
-def _varints(padded: bytes, words: Ints, at: Ints) -> tuple[Ints, Ints]:
+def _varints(padded: bytes, words: Ints, at: Ints, widest: int = 9) -> tuple[Ints, Ints]:
     """The varints at the places, and the places behind them."""
     values, widths = _short()
     these = words[at]
@@ -195,18 +194,16 @@ def _varints(padded: bytes, words: Ints, at: Ints) -> tuple[Ints, Ints]:
     behind = at + width
     if not width.all():
         wide = np.flatnonzero(width == 0)
-        found[wide], behind[wide] = _wide_varints(padded, at[wide])
-        if behind.max() > len(padded) - len(_PADDING):
-            raise _Unusual
+        found[wide], behind[wide] = _wide_varints(padded, at[wide], widest)
     return found, behind
 
 
-def _wide_varints(padded: bytes, at: Ints) -> tuple[Ints, Ints]:
-    """The same of any width up to nine bytes, more of which need more than 63 bits."""
+def _wide_varints(padded: bytes, at: Ints, widest: int) -> tuple[Ints, Ints]:
+    """The same, byte by byte; more than nine bytes would need more than 63 bits."""
     there = np.frombuffer(padded, np.uint8)
     raw = np.zeros(len(at), np.int64)
     more = np.ones(len(at), np.bool_)
-    for shift in range(0, 63, 7):
+    for shift in range(0, 7 * widest, 7):
         byte = there[at].astype(np.int64)
         raw |= np.where(more, (byte & 0x7F) << shift, 0)
         at = at + more

@@ -160,6 +160,8 @@ def check_crc(message: Buffer) -> bool:
     The wrapper's says nothing of the checksums inside; `kafkaproto.records.verify` looks at those.
     """
     view = memoryview(message)
+    if len(view) < PREFIX_BYTES + SMALLEST_BYTES[0]:
+        return False
     (crc,) = _UINT32.unpack_from(view, _CRC_AT)
     return bool(crc == zlib.crc32(view[_CRC_COUNTS_FROM:]))
 

@@ -26,7 +26,7 @@ _LOW = bytes(range(0x80))
 _HIGH = bytes(range(0x80, 0x100))
 _FIRST_LOOK = 64
 _LONGEST_LOOK = 1024
-_LOOK_BYTES = 64 * 1024
+_LOOK_BYTES = 128 * 1024
 """A stretch is told in pieces of about so many bytes, so that nobody holds more at a time."""
 _INT32 = range(-(2**31), 2**31)
 
@@ -295,16 +295,19 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
         shape.value_end,
     )
     for at in same:
-        alike = min(alike, leading(b[pos + at : stop : stride], b[model + at : model + at + 1]))
+        alike = min(alike, same_bytes(b[pos + at : stop : stride], b[model + at : model + at + 1]))
     for begin, end in ((shape.timestamp_at, shape.offset_at), (shape.offset_at, shape.offset_end)):
         for at in range(begin, end - 1):
-            alike = min(alike, leading(b[pos + at : stop : stride], _HIGH))
-        alike = min(alike, leading(b[pos + end - 1 : stop : stride], _LOW))
+            column = b[pos + at : stop : stride]
+            if column.translate(None, _HIGH):
+                alike = min(alike, len(column) - len(column.lstrip(_HIGH)))
+        column = b[pos + end - 1 : stop : stride]
+        if not column.isascii():
+            alike = min(alike, len(column) - len(column.lstrip(_LOW)))
     return alike
 
 
-def leading(column: bytes, allowed: bytes) -> int:
-    """How many bytes at the start are among those that are allowed."""
-    if not column.translate(None, allowed):
-        return len(column)
-    return len(column) - len(column.lstrip(allowed))
+def same_bytes(column: bytes, byte: bytes) -> int:
+    """How many bytes at the start are this one."""
+    count = len(column)
+    return count if column == byte * count else count - len(column.lstrip(byte))

@@ -180,7 +180,7 @@ def test_control_records_that_cannot_be_are_refused_and_unknown_ones_known_as_su
         build_end_txn_marker(True, producer_id=-1, producer_epoch=0, coordinator_epoch=0, timestamp=0)
 
 
-def test_F31_headers_producers_and_markers_are_lost_on_the_way_down() -> None:
+def test_headers_producers_and_markers_are_lost_on_the_way_down() -> None:
     made = [NewRecord(b"v", b"k", 5, [("h", b"x")])]
     batch = build_batch(made, base_offset=9, producer_id=4, producer_epoch=0, base_sequence=0)
     for magic in (0, 1):
@@ -190,7 +190,7 @@ def test_F31_headers_producers_and_markers_are_lost_on_the_way_down() -> None:
     assert all(isinstance(piece, memoryview) for piece in down_converted(batch, 2))
 
 
-def test_F34_records_below_the_fetch_offset_are_dropped_from_uncompressed_batches_only() -> None:
+def test_records_below_the_fetch_offset_are_dropped_from_uncompressed_batches_only() -> None:
     first = build_batch([NewRecord(b"")] * 10)
     second = build_batch([NewRecord(b"")] * 15, base_offset=10)
     for magic in (0, 1):
@@ -202,7 +202,7 @@ def test_F34_records_below_the_fetch_offset_are_dropped_from_uncompressed_batche
         assert down_convert(first, magic, 10) == b""
 
 
-def test_F33_what_lies_before_zstd_can_be_used() -> None:
+def test_what_lies_before_zstd_can_be_used() -> None:
     data = of_magic(2, 0, Compression.GZIP) + of_magic(2, 3, Compression.ZSTD)
     pieces = down_converted(data, 1)
     assert len(list(entries.entries(next(pieces)))) == 3

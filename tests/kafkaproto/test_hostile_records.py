@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from kafkaproto.errors import DecodeError
-from kafkaproto.records import entries
+from kafkaproto.records import batch, entries, message_set
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.records.columns import columns, keys
 from kafkaproto.records.compression import Compression, decompress
@@ -62,6 +62,13 @@ def test_every_cut_of_a_batch_is_refused_or_read(which: tuple[int, Compression])
     data = SAMPLES[which]
     for cut in range(len(data)):
         read_in_every_way(data[:cut])
+
+
+def test_what_is_too_short_for_a_checksum_has_a_wrong_one() -> None:
+    for size in range(26):
+        assert not message_set.check_crc(bytes(size)) and not batch.check_crc(bytes(size))
+        with pytest.raises(DecodeError):
+            entries.check_crc(bytes(size))
 
 
 @sample

@@ -114,7 +114,7 @@ def stored(chance: random.Random, kinds: list[Compression]) -> bytes:
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_F31_down_conversion_is_kafkas_byte_for_byte(conversions: Conversions, magic: int) -> None:
+def test_down_conversion_is_kafkas_byte_for_byte(conversions: Conversions, magic: int) -> None:
     for seed in range(4 * INSTANCES):
         chance = random.Random(f"{magic} {seed}")
         data = stored(chance, [Compression.NONE])
@@ -124,7 +124,7 @@ def test_F31_down_conversion_is_kafkas_byte_for_byte(conversions: Conversions, m
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_F31_down_conversion_keeps_the_compression(conversions: Conversions, oracle: Oracle, magic: int) -> None:
+def test_down_conversion_keeps_the_compression(conversions: Conversions, oracle: Oracle, magic: int) -> None:
     for seed in range(2 * INSTANCES):
         chance = random.Random(f"{magic} {seed} packed")
         data = stored(chance, OLD_KINDS)
@@ -143,7 +143,7 @@ def test_F31_down_conversion_keeps_the_compression(conversions: Conversions, ora
         assert described[0] == described[1]
 
 
-def test_F33_zstd_cannot_be_converted_down(conversions: Conversions) -> None:
+def test_zstd_cannot_be_converted_down(conversions: Conversions) -> None:
     data = build_batch([NewRecord(b"v")], compression=Compression.ZSTD)
     with pytest.raises(Refused, match="zstandard"):
         conversions.down_convert(data, 1)
