@@ -8,7 +8,6 @@ sizes, and numbers of the same width) are found with a few slices and told as on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
 from struct import Struct
@@ -47,13 +46,16 @@ class Shape(NamedTuple):
     value_end: int
 
 
-@dataclass(slots=True, frozen=True)
 class Stretch:
     """``count`` records of one shape without headers, the first at ``pos``."""
 
-    pos: int
-    count: int
-    shape: Shape
+    # no dataclass: making one costs whoever imports batches more than all the rest of this module
+    __slots__ = ("count", "pos", "shape")
+
+    def __init__(self, pos: int, count: int, shape: Shape) -> None:
+        self.pos = pos
+        self.count = count
+        self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
         """The bytes at one place of each record."""
