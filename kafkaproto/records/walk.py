@@ -49,7 +49,7 @@ class Shape(NamedTuple):
 class Stretch:
     """``count`` records of one shape without headers, the first at ``pos``."""
 
-    # no dataclass: making one costs whoever imports batches more than all the rest of this module
+    # no dataclass: making the class would cost whoever imports batches as much as the rest of this module
     __slots__ = ("count", "pos", "shape")
 
     def __init__(self, pos: int, count: int, shape: Shape) -> None:
