@@ -9,24 +9,29 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records import checksum
 from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer, Compression, compress, decompress
-from kafkaproto.records.varint import read_varint, varint
+from kafkaproto.records.record import NO_TIMESTAMP, Header, NewRecord, Record
+from kafkaproto.records.walk import Stretch, walk
+from kafkaproto.records.writer import write_records
 
 __all__ = [
     "Batch",
     "BatchHeader",
     "Compression",
     "Header",
+    "NO_TIMESTAMP",
     "NewRecord",
     "Record",
     "batches",
     "build_batch",
     "check_crc",
     "complete_bytes",
+    "payload",
     "patch_log_append_time",
     "patch_offset_and_epoch",
     "read_header",
@@ -38,7 +43,6 @@ PREFIX_BYTES = 12
 """Base offset and length: what ``batch_length`` does not count."""
 MAGIC = 2
 
-NO_TIMESTAMP = -1
 NO_PRODUCER = -1
 NO_EPOCH = -1
 NO_SEQUENCE = -1
@@ -62,8 +66,6 @@ _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _UINT32 = struct.Struct(">I")
 _INT16 = struct.Struct(">h")
-
-Header = tuple[str, bytes | None]
 
 
 class BatchHeader(NamedTuple):
@@ -119,6 +121,11 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL)
 
     @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on a marker or tombstone in here may be dropped; None if no cleaner has said (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+    @property
     def has_producer_id(self) -> bool:
         """Whether an idempotent producer sent it."""
         return self.producer_id > NO_PRODUCER
@@ -130,25 +137,6 @@ class Batch(NamedTuple):
     position: int
     header: BatchHeader
     view: memoryview
-
-
-class Record(NamedTuple):
-    """A record as a consumer sees it. Header keys are text, header values may be None."""
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...]
-
-
-class NewRecord(NamedTuple):
-    """A record that is yet to get an offset. ``timestamp`` in ms."""
-
-    value: bytes | None
-    key: bytes | None = None
-    timestamp: int = 0
-    headers: Sequence[Header] = ()
 
 
 def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
@@ -194,6 +182,8 @@ def complete_bytes(buffer: Buffer) -> int:
 def check_crc(batch: Buffer) -> bool:
     """Whether the checksum of a batch, given from its first to its last byte, is right."""
     view = memoryview(batch)
+    if len(view) < HEADER_BYTES:
+        return False
     (crc,) = _UINT32.unpack_from(view, _CRC_AT)
     return bool(crc == checksum.crc32c(view[_ATTRIBUTES_AT:]))
 
@@ -218,57 +208,54 @@ def records(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[R
     DecodeError for damaged records or more than ``limit_bytes`` of them. The checksum is not looked at. Offsets in
     errors count from the first record, decompressed.
     """
+    return chain.from_iterable(_record_pieces(batch, limit_bytes))
+
+
+def _record_pieces(batch: Buffer, limit_bytes: int) -> Iterator[Iterable[Record]]:
+    header, b = payload(batch, limit_bytes)
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.max_timestamp if header.is_log_append_time else None
+    make = tuple.__new__  # what Record(...) comes to, without its line of Python
+    for part in walk(b, header.record_count):
+        if isinstance(part, Stretch):
+            yield _stretched(b, part, header)
+            continue
+        timestamp_delta, offset_delta, key_at, key_end, value_at, value_end, headers = part
+        fields = (
+            base_offset + offset_delta,
+            base_timestamp + timestamp_delta if append_time is None else append_time,
+            None if key_at < 0 else b[key_at:key_end],
+            None if value_at < 0 else b[value_at:value_end],
+            headers,
+        )
+        yield (make(Record, fields),)
+
+
+def payload(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[BatchHeader, bytes]:
+    """The header of one batch and its records, decompressed. DecodeError for what `read_header` and codecs refuse."""
     header = read_header(batch)
-    payload = decompress(header.compression, memoryview(batch)[HEADER_BYTES : header.size], limit_bytes)
-    pos = 0
-    for i in range(header.record_count):
-        try:
-            record, pos = _read_record(payload, pos, header)
-        except (IndexError, ValueError) as error:
-            raise DecodeError(f"RecordBatch.records[{i}]", pos, str(error)) from None
-        yield record
-    if header.record_count < 0 or pos != len(payload):
-        reason = f"{len(payload) - pos} bytes are left behind {header.record_count} records"
-        raise DecodeError("RecordBatch.record_count", pos, reason)
+    if header.size > len(batch):
+        reason = f"announces {header.size} bytes, {len(batch)} are there"
+        raise DecodeError("RecordBatch.batch_length", _LENGTH_AT, reason)
+    return header, decompress(header.compression, memoryview(batch)[HEADER_BYTES : header.size], limit_bytes)
 
 
-def _read_record(b: bytes, pos: int, header: BatchHeader) -> tuple[Record, int]:
-    size, p = read_varint(b, pos)
-    end = p + size
-    if size < 0 or end > len(b):
-        raise ValueError(f"a record of {size} bytes, {len(b) - p} are left")
-    timestamp_delta, p = read_varint(b, p + 1)  # behind the attributes, which nobody uses
-    offset_delta, p = read_varint(b, p)
-    key, p = _read_bytes(b, p, end)
-    value, p = _read_bytes(b, p, end)
-    headers, p = _read_headers(b, p, end)
-    if p != end:
-        raise ValueError(f"the record ends {end - p} bytes behind its fields")
-    timestamp = header.max_timestamp if header.is_log_append_time else header.base_timestamp + timestamp_delta
-    return Record(header.base_offset + offset_delta, timestamp, key, value, headers), p
-
-
-def _read_bytes(b: bytes, p: int, end: int) -> tuple[bytes | None, int]:
-    size, p = read_varint(b, p)
-    if size < 0:
-        return None, p
-    if size > end - p:
-        raise ValueError(f"a field of {size} bytes, {end - p} are left of the record")
-    return b[p : p + size], p + size
-
-
-def _read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
-    count, p = read_varint(b, p)
-    if not 0 <= count <= end - p:
-        raise ValueError(f"{count} headers, {end - p} bytes are left of the record")
-    headers: list[Header] = []
-    for _ in range(count):
-        key, p = _read_bytes(b, p, end)
-        if key is None:
-            raise ValueError("a header key may not be null")
-        value, p = _read_bytes(b, p, end)
-        headers.append((str(key, "utf-8", "replace"), value))
-    return tuple(headers), p
+def _stretched(b: bytes, stretch: Stretch, header: BatchHeader) -> Iterator[Record]:
+    """Records of one shape, made column by column without a line of Python between two records."""
+    timestamps: Iterable[int]
+    if header.is_log_append_time:
+        timestamps = repeat(header.max_timestamp)
+    else:
+        timestamps = stretch.timestamps(b, header.base_timestamp)
+    columns = zip(
+        stretch.offsets(b, header.base_offset),
+        timestamps,
+        stretch.keys(b),
+        stretch.values(b),
+        repeat(()),
+        strict=False,
+    )
+    return map(tuple.__new__, repeat(Record), columns)
 
 
 def build_batch(
@@ -281,61 +268,45 @@ def build_batch(
     producer_epoch: int = NO_EPOCH,
     base_sequence: int = NO_SEQUENCE,
     attributes: int = 0,
+    max_timestamp: int | None = None,
+    delete_horizon_ms: int | None = None,
+    offset_deltas: Sequence[int] | None = None,
 ) -> bytes:
-    """A batch of the records, at consecutive offsets, with its checksum.
+    """A batch of the records with its checksum, at consecutive offsets unless ``offset_deltas`` says others.
 
-    ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`). Raises
-    EncodeError for no records at all, which no producer sends, and for values that do not fit.
+    ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`).
+    ``max_timestamp``, in ms, is the append time of a batch that has one; else it is the records' largest. With
+    ``delete_horizon_ms`` (KIP-534) that is the base timestamp and its bit is set. Raises EncodeError for no records at
+    all, which no producer sends, and for values that do not fit.
     """
     listed = list(new_records)
     if not listed:
         raise EncodeError("RecordBatch.records", "a batch has at least one record")
+    deltas = range(len(listed)) if offset_deltas is None else offset_deltas
     base_timestamp = listed[0].timestamp
+    if delete_horizon_ms is not None:
+        base_timestamp = delete_horizon_ms
+        attributes |= DELETE_HORIZON
     try:
-        payload = b"".join(_build_record(record, i, base_timestamp) for i, record in enumerate(listed))
-    except (AttributeError, OverflowError, TypeError) as error:
-        raise EncodeError("RecordBatch.records", str(error)) from None
-    packed = compress(compression, payload)
-    header = BatchHeader(
-        base_offset=base_offset,
-        batch_length=HEADER_BYTES - PREFIX_BYTES + len(packed),
-        partition_leader_epoch=leader_epoch,
-        magic=MAGIC,
-        crc=0,
-        attributes=attributes | compression,
-        last_offset_delta=len(listed) - 1,
-        base_timestamp=base_timestamp,
-        max_timestamp=max(record.timestamp for record in listed),
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        record_count=len(listed),
-    )
-    try:
+        packed = compress(compression, write_records(listed, deltas, base_timestamp))
+        header = BatchHeader(
+            base_offset=base_offset,
+            batch_length=HEADER_BYTES - PREFIX_BYTES + len(packed),
+            partition_leader_epoch=leader_epoch,
+            magic=MAGIC,
+            crc=0,
+            attributes=attributes | compression,
+            last_offset_delta=deltas[-1],
+            base_timestamp=base_timestamp,
+            max_timestamp=max([record.timestamp for record in listed]) if max_timestamp is None else max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            record_count=len(listed),
+        )
         batch = bytearray(_HEADER.pack(*header))
-    except struct.error as error:
+    except (struct.error, AttributeError, OverflowError, TypeError, ValueError) as error:
         raise EncodeError("RecordBatch", str(error)) from None
     batch += packed
     _UINT32.pack_into(batch, _CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
     return bytes(batch)
-
-
-def _build_record(record: NewRecord, offset_delta: int, base_timestamp: int) -> bytes:
-    body = bytearray(1)  # attributes
-    body += varint(record.timestamp - base_timestamp)
-    body += varint(offset_delta)
-    _append_bytes(body, record.key)
-    _append_bytes(body, record.value)
-    body += varint(len(record.headers))
-    for key, value in record.headers:
-        _append_bytes(body, key.encode())
-        _append_bytes(body, value)
-    return varint(len(body)) + body
-
-
-def _append_bytes(body: bytearray, data: bytes | None) -> None:
-    if data is None:
-        body += varint(-1)
-        return
-    body += varint(len(data))
-    body += data

@@ -20,6 +20,7 @@ DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
 """More than any batch of a broker with sensible settings unpacks to."""
 
 GZIP_WINDOW = 31  # zlib's way to say: gzip header, largest window
+GZIP_FIRST_PIECE_BYTES = 16 * 1024
 
 # snappy-java's stream: a magic, two version numbers, then blocks behind their lengths.
 SNAPPY_MAGIC = b"\x82SNAPPY\x00"
@@ -79,7 +80,7 @@ def _compress_lz4(data: bytes) -> bytes:
     import cramjam
 
     # Kafka's reader refuses frames whose blocks depend on each other (KafkaLZ4BlockInputStream)
-    packer = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+    packer = cramjam.lz4.Compressor(level=1, content_checksum=False, block_linked=False)
     packer.compress(data)
     return bytes(packer.finish())
 
@@ -98,8 +99,13 @@ def _decompress_snappy(data: bytes, limit_bytes: int) -> bytes:
     if not data.startswith(SNAPPY_MAGIC):
         return _snappy_block(data, limit_bytes)
     out = bytearray()
-    pos = len(SNAPPY_HEADER)
+    pos = 0
     while pos < len(data):
+        if data.startswith(SNAPPY_MAGIC, pos):  # Java's reader goes on with a second stream, too
+            if len(data) - pos < len(SNAPPY_HEADER):
+                raise _damaged("snappy", "the header is cut off")
+            pos += len(SNAPPY_HEADER)
+            continue
         if len(data) - pos < 4:
             raise _damaged("snappy", "a block length is cut off")
         (size,) = struct.unpack_from(">i", data, pos)
@@ -123,18 +129,27 @@ def _snappy_block(block: bytes, limit_bytes: int) -> bytes:
 
 
 def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
+    """All members, one after the other, as Java's reader does.
+
+    What a member leaves is copied, so it is given pieces that double: many small members would take quadratic time.
+    """
     out = bytearray()
-    while data:
+    pos = 0
+    while pos < len(data):
         unpacker = zlib.decompressobj(wbits=GZIP_WINDOW)
-        try:
-            out += unpacker.decompress(data, limit_bytes - len(out) + 1)
-        except zlib.error as error:
-            raise _damaged("gzip", error) from None
-        if len(out) > limit_bytes:
-            raise _too_large("gzip")
-        if not unpacker.eof:
-            raise _damaged("gzip", "the end is cut off")
-        data = unpacker.unused_data  # Java's reader goes on with a second member, too
+        piece_bytes = GZIP_FIRST_PIECE_BYTES
+        while not unpacker.eof:
+            piece = data[pos : pos + piece_bytes]
+            if not piece:
+                raise _damaged("gzip", "the end is cut off")
+            try:
+                out += unpacker.decompress(piece, limit_bytes - len(out) + 1)
+            except zlib.error as error:
+                raise _damaged("gzip", error) from None
+            if len(out) > limit_bytes:
+                raise _too_large("gzip")
+            pos += len(piece) - len(unpacker.unused_data)
+            piece_bytes *= 2
     return bytes(out)
 
 

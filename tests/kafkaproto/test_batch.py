@@ -165,7 +165,9 @@ def test_a_wrong_record_count_is_refused(count: int, text: str) -> None:
     [
         ("a record of 70 bytes", b"\x8c\x01" + b"\x00" * 12),
         ("a record of -1 bytes", b"\x01"),
-        ("a field of 50 bytes", b"\x0c\x00\x00\x00\x64\x00\x00"),
+        ("is cut off", b"\x0c\x00\x00\x00\x64\x00\x00"),
+        ("before its last field", b"\x0c\x00\x00\x00\x01\x04\x00\x00\x00\x00"),
+        ("32 bits", b"\x18\x00\x00\x80\x80\x80\x80\x10\x01\x01\x00\x00\x00"),
         ("headers", b"\x0c\x00\x00\x00\x01\x01\x7e"),
         ("headers", b"\x0c\x00\x00\x00\x01\x01\x01"),
         ("key may not be null", b"\x0e\x00\x00\x00\x01\x01\x02\x01"),

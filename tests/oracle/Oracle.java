@@ -6,8 +6,9 @@
 //   layouts <Message>                  -> json: for every version the layout as a tree of types
 //   record <hex of the key> <hex of the value> -> hex of both, as the group coordinator writes back what it read
 //   recordtypes <group|share|transaction>  -> json: the number in front of a coordinator's keys to the names of key and value
-//   batch <json>                       -> hex of the record batch that Kafka builds
+//   batch <json>                       -> hex of the record batch, or the messages of magic 0 and 1, that Kafka builds
 //   records <hex>                      -> json: header and records of every batch, as Kafka reads them
+//   marker <json>                      -> hex of the control batch that ends a transaction
 //
 // A line that fails is answered with "! " and the exception.
 
@@ -24,6 +25,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.header.Header;
@@ -38,7 +40,9 @@ import org.apache.kafka.common.protocol.types.Schema;
 import org.apache.kafka.common.protocol.types.TaggedFields;
 import org.apache.kafka.common.protocol.types.Type;
 import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.ControlRecordType;
 import org.apache.kafka.common.record.DefaultRecordBatch;
+import org.apache.kafka.common.record.EndTransactionMarker;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.MutableRecordBatch;
@@ -85,6 +89,8 @@ public class Oracle {
                 return HEX.formatHex(batch(JSON.readTree(words[1])));
             case "records":
                 return records(HEX.parseHex(words[1]));
+            case "marker":
+                return HEX.formatHex(bytes(marker(JSON.readTree(words[1]))));
         }
         throw new IllegalArgumentException(words[0]);
     }
@@ -190,7 +196,8 @@ public class Oracle {
         ByteBuffer buffer = ByteBuffer.allocate(1024);
         CompressionType kind = CompressionType.forId(spec.get("compression").intValue());
         MemoryRecordsBuilder builder = new MemoryRecordsBuilder(
-            new org.apache.kafka.common.utils.ByteBufferOutputStream(buffer), (byte) 2, Compression.of(kind).build(),
+            new org.apache.kafka.common.utils.ByteBufferOutputStream(buffer), (byte) spec.get("magic").intValue(),
+            Compression.of(kind).build(),
             spec.get("log_append_time").booleanValue() ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME,
             spec.get("base_offset").longValue(), spec.get("now_ms").longValue(),
             spec.get("producer_id").longValue(), (short) spec.get("producer_epoch").intValue(),
@@ -203,10 +210,22 @@ public class Oracle {
                 headers[i] = new RecordHeader(pairs.get(i).get(0).textValue(), binary(pairs.get(i).get(1)));
             builder.append(record.get("timestamp").longValue(), binary(record.get("key")), binary(record.get("value")), headers);
         }
-        ByteBuffer built = builder.build().buffer();
-        byte[] bytes = new byte[built.remaining()];
-        built.get(bytes);
+        return bytes(builder.build());
+    }
+
+    static byte[] bytes(MemoryRecords records) {
+        ByteBuffer buffer = records.buffer();
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.get(bytes);
         return bytes;
+    }
+
+    static MemoryRecords marker(JsonNode spec) throws Exception {
+        ControlRecordType type = spec.get("committed").booleanValue() ? ControlRecordType.COMMIT : ControlRecordType.ABORT;
+        return MemoryRecords.withEndTransactionMarker(spec.get("base_offset").longValue(),
+            spec.get("timestamp").longValue(), spec.get("leader_epoch").intValue(), spec.get("producer_id").longValue(),
+            (short) spec.get("producer_epoch").intValue(),
+            new EndTransactionMarker(type, spec.get("coordinator_epoch").intValue()));
     }
 
     static byte[] binary(JsonNode node) throws Exception {
@@ -226,9 +245,15 @@ public class Oracle {
             node.put("is_transactional", batch.isTransactional()).put("is_control", batch.isControlBatch());
             node.put("is_log_append_time", batch.timestampType() == TimestampType.LOG_APPEND_TIME);
             node.put("record_count", batch.countOrNull());
-            node.put("base_timestamp", ((DefaultRecordBatch) batch).baseTimestamp());
+            node.put("magic", batch.magic());
+            if (batch instanceof DefaultRecordBatch) {
+                node.put("base_timestamp", ((DefaultRecordBatch) batch).baseTimestamp());
+                OptionalLong horizon = batch.deleteHorizonMs();
+                node.put("delete_horizon_ms", horizon.isPresent() ? horizon.getAsLong() : null);
+            }
             ArrayNode list = node.putArray("records");
             for (Record record : batch) {
+                record.ensureValid();
                 ObjectNode item = list.addObject().put("offset", record.offset()).put("timestamp", record.timestamp());
                 item.put("key", base64(record.key())).put("value", base64(record.value()));
                 ArrayNode headers = item.putArray("headers");

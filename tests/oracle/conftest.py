@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar, kafka_jars
-from tests.oracle.oracle import Oracle, Releases
+from tests.oracle.oracle import Conversions, Oracle, Releases
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +20,9 @@ def oracle() -> Iterator[Oracle]:
 def releases(oracle: Oracle) -> Iterator[Releases]:
     with Oracle(kafka_jars(NEWER_VERSION)) as newer:
         yield Releases((oracle, clients_jar(KAFKA_VERSION)), (newer, clients_jar(NEWER_VERSION)))
+
+
+@pytest.fixture(scope="session")
+def conversions() -> Iterator[Conversions]:
+    with Conversions(kafka_jars(KAFKA_VERSION)) as process:
+        yield process

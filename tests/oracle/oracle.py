@@ -1,4 +1,4 @@
-"""The other end of ``Oracle.java``: one Java process, asked line by line."""
+"""The other end of ``Oracle.java`` and ``Conversions.java``: Java processes, asked line by line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from kafkaproto.arrays import ArrayType
 from kafkaproto.generator.refresh import served
@@ -15,7 +15,6 @@ from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import RecordsType, WireType
 from kafkaproto.versions import NO_VERSIONS, VersionRange
 
-PROGRAM = Path(__file__).with_name("Oracle.java")
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m")
 
 
@@ -23,14 +22,16 @@ class Refused(Exception):
     """Kafka's classes raised an exception; the text is Java's."""
 
 
-class Oracle:
-    """Kafka's own classes. Use as a context manager; questions raise Refused."""
+class Process:
+    """A Java program that answers line by line. Use as a context manager; questions raise Refused."""
+
+    program: str
 
     def __init__(self, jars: Path) -> None:
-        command = ["java", *JAVA_FLAGS, "-cp", f"{jars}/*", str(PROGRAM)]
+        command = ["java", *JAVA_FLAGS, "-cp", f"{jars}/*", str(Path(__file__).with_name(self.program))]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def __enter__(self) -> Oracle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -45,6 +46,12 @@ class Oracle:
             raise Refused(answer[2:])
         assert answer or self.process.poll() is None, "the Java process is gone; its standard error says why"
         return answer
+
+
+class Oracle(Process):
+    """Kafka's own message and record classes."""
+
+    program = "Oracle.java"
 
     def encode(self, name: str, version: int, fields: dict[str, Any]) -> bytes:
         """The bytes that Kafka writes for a message, given as Kafka's JSON."""
@@ -64,12 +71,30 @@ class Oracle:
         return dict(json.loads(self.ask("layouts", name)))
 
     def batch(self, spec: dict[str, Any]) -> bytes:
-        """A record batch that Kafka builds."""
+        """A record batch that Kafka builds, of any magic."""
         return bytes.fromhex(self.ask("batch", json.dumps(spec, separators=(",", ":"))))
 
     def records(self, data: bytes) -> list[dict[str, Any]]:
         """The batches that Kafka reads, their checksums verified."""
         return list(json.loads(self.ask("records", data.hex())))
+
+    def end_txn_marker(self, spec: dict[str, Any]) -> bytes:
+        """The control batch that ends a transaction."""
+        return bytes.fromhex(self.ask("marker", json.dumps(spec, separators=(",", ":"))))
+
+
+class Conversions(Process):
+    """A 3.x broker as it serves clients that know old magics only."""
+
+    program = "Conversions.java"
+
+    def down_convert(self, data: bytes, magic: int, first_offset: int = 0) -> bytes:
+        """What a broker makes of a records field for an old fetch."""
+        return bytes.fromhex(self.ask("down", magic, first_offset, data.hex()))
+
+    def up_convert(self, spec: dict[str, Any]) -> bytes:
+        """What a broker appends for old messages: its LogValidator."""
+        return bytes.fromhex(self.ask("up", json.dumps(spec, separators=(",", ":"))))
 
 
 class Releases:

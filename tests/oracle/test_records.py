@@ -89,6 +89,7 @@ def test_we_read_the_batches_that_kafka_builds(oracle: Oracle, kind: Compression
 
 def batch_spec(made: list[NewRecord], kind: Compression, **overrides: Any) -> dict[str, Any]:
     spec = {
+        "magic": 2,
         "compression": int(kind),
         "log_append_time": False,
         "base_offset": 100,

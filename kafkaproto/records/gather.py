@@ -1,0 +1,226 @@
+"""Columns of records with numpy: one operation for all records instead of one record after the other.
+
+Only where records begin is found one by one, and not even that while they have the same size. Whatever is unusual or
+damaged makes every function here answer None: `walk` reads it then, and knows what to say. This module must never know
+headers of batches, and nobody may import it who does not want numpy.
+"""
+
+from __future__ import annotations
+
+from array import array
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafkaproto.records.varint import read_varint
+from kafkaproto.records.walk import NULL, read_headers, same_bytes
+
+Ints = Any
+"""A numpy array of int64; numpy's own annotations need not be installed to check this package."""
+
+_FIRST_LOOK = 64
+_LOOK_BYTES = 1 << 20
+_PADDING = bytes(32)
+"""So that a number may be read behind the end before it is seen that there is none."""
+_LARGEST_BASE = 1 << 62
+_FEW = 8
+"""Less than so many records of a kind in a row are quicker done one by one."""
+
+
+class _Fields(NamedTuple):
+    """What all records have, in the order in which it lies there; sizes are -1 for null."""
+
+    timestamp_deltas: Ints
+    offset_deltas: Ints
+    key_starts: Ints
+    key_sizes: Ints
+    value_starts: Ints
+    value_sizes: Ints
+
+
+class _Unusual(Exception):
+    """`walk` is to look."""
+
+
+def columns(
+    b: bytes, count: int, base_offset: int, base_timestamp: int, append_time: int | None
+) -> tuple[array[int], ...] | None:
+    """Offsets, timestamps, starts and ends of keys, of values; None if `walk` is to look."""
+    if max(abs(base_offset), abs(base_timestamp)) >= _LARGEST_BASE:
+        return None
+    try:
+        fields = _fields(b, count)
+    except (_Unusual, IndexError, ValueError):
+        return None
+    timestamps: Ints
+    if append_time is None:
+        timestamps = fields.timestamp_deltas + base_timestamp
+    else:
+        timestamps = np.full(count, append_time, dtype=np.int64)
+    return (
+        _as_array(fields.offset_deltas + base_offset),
+        _as_array(timestamps),
+        *_starts_and_ends(fields.key_starts, fields.key_sizes),
+        *_starts_and_ends(fields.value_starts, fields.value_sizes),
+    )
+
+
+def keys(b: bytes, count: int) -> list[bytes | None] | None:
+    """The keys; None if `walk` is to look."""
+    try:
+        fields = _fields(b, count)
+    except (_Unusual, IndexError, ValueError):
+        return None
+    return _cut(b, fields.key_starts, fields.key_sizes)
+
+
+def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
+    """The bytes at the places. Those of one size at one distance from each other are cut by numpy."""
+    count = len(starts)
+    differs = sizes[1:] != sizes[:-1]
+    steps = np.diff(starts)
+    differs[1:] |= steps[1:] != steps[:-1]
+    edges = [0, *(np.flatnonzero(differs) + 1).tolist(), count]
+    if len(edges) * _FEW > count:
+        places = zip(starts.tolist(), sizes.tolist(), strict=True)
+        return [None if size < 0 else b[start : start + size] for start, size in places]
+    found: list[bytes | None] = []
+    for first, stop in pairwise(edges):
+        size, start = int(sizes[first]), int(starts[first])
+        if size <= 0:
+            found += [None if size < 0 else b""] * (stop - first)
+        else:
+            step = int(steps[first]) if stop - first > 1 else size
+            found += np.ndarray((stop - first,), f"V{size}", b, start, (step,)).tolist()
+    return found
+
+
+def _fields(b: bytes, count: int) -> _Fields:
+    """All fields of all records. Raises _Unusual, IndexError and ValueError.
+
+    A place only ever moves on, and at last it must be where the record ends: so no field reached over that end. What
+    points behind all bytes is numpy's IndexError.
+    """
+    padded = b + _PADDING
+    words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every place
+    at, ends = _bodies(b, count)
+    timestamp_deltas, at = _varints(padded, words, at + 1)
+    offset_deltas, at = _varints(padded, words, at, widest=4)  # so it has less than 32 bits
+    key_sizes, key_starts = _varints(padded, words, at)
+    value_sizes, value_starts = _varints(padded, words, key_starts + np.maximum(key_sizes, 0))
+    at = value_starts + np.maximum(value_sizes, 0)
+    header_counts = np.frombuffer(padded, np.uint8).take(at)
+    if header_counts.any():
+        for i in np.flatnonzero(header_counts).tolist():
+            at[i] = read_headers(b, int(at[i]), int(ends[i]))[1] - 1
+    if not (at + 1 == ends).all():
+        raise _Unusual
+    return _Fields(timestamp_deltas, offset_deltas, key_starts, key_sizes, value_starts, value_sizes)
+
+
+def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
+    """Where each record begins behind its size, and where it ends. Those of one size need no look at each of them."""
+    begins: list[Ints] = []
+    ends: list[Ints] = []
+    singles: list[int] = []
+    single_ends: list[int] = []
+    end = len(b)
+    pos = before = 0
+    left = count
+    while left > 0 and pos < end:
+        size, width = b[pos], 1
+        if size >= 0x80:
+            high, width = b[pos + 1], 2
+            size = size & 0x7F | high << 7
+            if high >= 0x80:
+                size, behind = read_varint(b, pos)
+                size, width = size << 1, behind - pos
+        stride = width + (size >> 1)
+        singles.append(pos + width)
+        left -= 1
+        pos += stride
+        if size & 1 or size < 0 or pos > end:
+            raise _Unusual
+        single_ends.append(pos)
+        if stride == before:
+            look = _FIRST_LOOK
+            while alike := _same_size(b, pos - stride, pos, stride, width, min(look, left)):
+                stop = pos + alike * stride
+                if alike < _FEW:
+                    singles += range(pos + width, stop + width, stride)
+                    single_ends += range(pos + stride, stop + stride, stride)
+                else:
+                    begins += (np.array(singles, np.int64), np.arange(pos + width, stop + width, stride))
+                    ends += (np.array(single_ends, np.int64), np.arange(pos + stride, stop + stride, stride))
+                    singles.clear()
+                    single_ends.clear()
+                pos = stop
+                left -= alike
+                look = min(look * 16, 1 + _LOOK_BYTES // stride)
+        before = stride
+    if left or pos != end:
+        raise _Unusual
+    return np.concatenate([*begins, np.array(singles, np.int64)]), np.concatenate(
+        [*ends, np.array(single_ends, np.int64)]
+    )
+
+
+def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:
+    """How many records from ``pos`` on, at most ``most``, begin with the size of the one at ``model``."""
+    alike = min(most, (len(b) - pos) // stride)
+    for at in range(width):
+        column = b[pos + at : pos + alike * stride : stride]
+        alike = min(alike, same_bytes(column, b[model + at : model + at + 1]))
+    return alike
+
+
+@cache
+def _short() -> tuple[Ints, Ints]:
+    """For every two bytes, low byte first: the varint that begins there, and its width, 0 if that is more than two."""
+    words = np.arange(1 << 16, dtype=np.int64)
+    low, high = words & 0xFF, words >> 8
+    raw = np.where(low < 0x80, low, low & 0x7F | high << 7)
+    width = np.where(low < 0x80, 1, np.where(high < 0x80, 2, 0))
+    return raw >> 1 ^ -(raw & 1), width
+
+
+def _varints(padded: bytes, words: Ints, at: Ints, widest: int = 9) -> tuple[Ints, Ints]:
+    """The varints at the places, and the places behind them."""
+    values, widths = _short()
+    these = words[at]
+    found, width = values.take(these), widths.take(these)
+    behind = at + width
+    if not width.all():
+        wide = np.flatnonzero(width == 0)
+        found[wide], behind[wide] = _wide_varints(padded, at[wide], widest)
+    return found, behind
+
+
+def _wide_varints(padded: bytes, at: Ints, widest: int) -> tuple[Ints, Ints]:
+    """The same, byte by byte; more than nine bytes would need more than 63 bits."""
+    there = np.frombuffer(padded, np.uint8)
+    raw = np.zeros(len(at), np.int64)
+    more = np.ones(len(at), np.bool_)
+    for shift in range(0, 7 * widest, 7):
+        byte = there[at].astype(np.int64)
+        raw |= np.where(more, (byte & 0x7F) << shift, 0)
+        at = at + more
+        more &= byte >= 0x80
+        if not more.any():
+            return raw >> 1 ^ -(raw & 1), at
+    raise _Unusual
+
+
+def _starts_and_ends(starts: Ints, sizes: Ints) -> tuple[array[int], array[int]]:
+    null = sizes < 0
+    if null.any():
+        starts, sizes = np.where(null, NULL, starts), np.maximum(sizes, 0)
+    return _as_array(starts), _as_array(starts + sizes)
+
+
+def _as_array(column: Ints) -> array[int]:
+    made = array("q")
+    made.frombytes(column.tobytes())
+    return made

@@ -1,0 +1,154 @@
+"""Columns, keys and the walk in stretches: with numpy, without it and record by record they say the same."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kafkaproto.errors import DecodeError
+from kafkaproto.records import columns as module
+from kafkaproto.records import gather
+from kafkaproto.records.batch import HEADER_BYTES, LOG_APPEND_TIME, NewRecord, build_batch, payload, records
+from kafkaproto.records.columns import Columns, columns, keys, walked_columns, walked_keys
+from kafkaproto.records.compression import Compression
+from kafkaproto.records.walk import Stretch, walk
+
+
+def assert_all_say_the_same(data: bytes, made: list[NewRecord], base_offset: int, *, gathered: bool = True) -> None:
+    header, b = payload(data)
+    read = list(records(data))
+    assert [(r.key, r.value, r.headers) for r in read] == [(r.key, r.value, tuple(r.headers)) for r in made]
+    assert [r.offset for r in read] == list(range(base_offset, base_offset + len(made)))
+    append_time = header.max_timestamp if header.is_log_append_time else None
+    with_numpy = gather.columns(b, header.record_count, header.base_offset, header.base_timestamp, append_time)
+    assert (with_numpy is not None) == gathered
+    for found in (columns(data), walked_columns(b, header)):
+        assert list(found.offsets) == [r.offset for r in read]
+        assert list(found.timestamps) == [r.timestamp for r in read]
+        places = zip(found.key_starts, found.key_ends, found.value_starts, found.value_ends, strict=True)
+        assert [(cut(found, ks, ke), cut(found, vs, ve)) for ks, ke, vs, ve in places] == [
+            (r.key, r.value) for r in read
+        ]
+        assert [column.typecode for column in found[1:]] == ["q"] * 6
+    assert keys(data) == walked_keys(b, header) == [r.key for r in read]
+
+
+def cut(found: Columns, start: int, end: int) -> bytes | None:
+    assert (start == -1) == (end == -1)
+    return None if start < 0 else bytes(found.payload[start:end])
+
+
+sizes = st.sampled_from([None, 0, 1, 3, 3, 3, 63, 64, 200])
+rows = st.tuples(sizes, sizes, st.sampled_from([0, 1, 63, 64, 5000, 10**6, -1, 2**40]), st.integers(0, 12))
+some_headers = st.sampled_from([(), (), (), (("h", b"v"), ("n", None))])
+
+
+@given(st.lists(st.tuples(rows, some_headers, st.integers(1, 80)), min_size=1, max_size=12), st.integers(0, 2**40))
+@example([((3, 3, 0, 0), (), 80)] * 3, 0)
+def test_batches_of_stretches_are_the_same_read_in_every_way(
+    parts: list[tuple[tuple[int | None, int | None, int, int], tuple[tuple[str, bytes | None], ...], int]], base: int
+) -> None:
+    chance = random.Random(str(parts))
+    made = []
+    for (key_size, value_size, time, step), headers, count in parts:
+        for i in range(count):
+            key = None if key_size is None else chance.randbytes(key_size)
+            value = None if value_size is None else chance.randbytes(value_size)
+            made.append(NewRecord(value, key, 1000 + time + i * step, headers))
+    assert_all_say_the_same(build_batch(made, base_offset=base), made, base)
+
+
+@pytest.mark.parametrize("kind", Compression, ids=lambda kind: kind.name)
+def test_columns_of_every_compression(kind: Compression) -> None:
+    made = [NewRecord(b"x" * (90 + i % 3), b"key%d" % i, 10**12 + i * 7) for i in range(9000)]
+    assert_all_say_the_same(build_batch(made, base_offset=7, compression=kind), made, 7)
+
+
+def test_append_time_is_in_the_column() -> None:
+    made = [NewRecord(b"v", b"k", i) for i in range(100)]
+    data = build_batch(made, attributes=LOG_APPEND_TIME, max_timestamp=77)
+    assert_all_say_the_same(data, made, 0)
+    assert set(columns(data).timestamps) == {77}
+
+
+def test_deltas_that_numpy_cannot_hold_are_walked() -> None:
+    made = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
+    assert_all_say_the_same(build_batch(made), made, 0, gathered=False)
+    far = build_batch(made[2:], base_offset=2**62)
+    assert_all_say_the_same(far, made[2:], 2**62, gathered=False)
+
+
+def test_times_that_no_array_can_hold_are_refused() -> None:
+    made = [NewRecord(b"v", None, 2**63 - 1), NewRecord(b"v", None, 2**63 + 1)]
+    with pytest.raises(DecodeError, match="64 bits"):
+        columns(build_batch(made, max_timestamp=0))
+
+
+def test_stretches_are_found_where_widths_and_sizes_stay() -> None:
+    """Shape by shape: the offsets' varints get wider at 64 and at 8192, sizes and nulls change."""
+    made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
+    _, b = payload(build_batch(made))
+    parts = list(walk(b, len(made)))
+    singles = sum(not isinstance(part, Stretch) for part in parts)
+    assert singles <= 3 * 6 and len(parts) < 200
+    assert all(part.count <= 1100 for part in parts if isinstance(part, Stretch))
+
+
+def test_the_walk_stays_linear_when_stretches_break_off() -> None:
+    """Two of a kind, then another: looking ahead may not be paid for again and again."""
+    looked = []
+    for count in (3000, 6000):
+        _, b = payload(build_batch([NewRecord(b"v" * (10 + i // 3 % 2), None, 0) for i in range(count)]))
+        counted = Counted(b)
+        assert sum(part.count if isinstance(part, Stretch) else 1 for part in walk(counted, count)) == count
+        looked.append(counted.sliced)
+    assert looked[1] < 2.5 * looked[0]
+
+
+class Counted(bytes):
+    """Bytes that count how many are copied out of them."""
+
+    sliced = 0
+
+    def __getitem__(self, at: object) -> object:  # type: ignore[override]
+        found = super().__getitem__(at)  # type: ignore[call-overload]
+        if isinstance(found, bytes):
+            self.sliced += len(found)
+        return found
+
+
+@pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
+def test_a_count_that_is_not_that_of_the_records_is_refused_in_every_way(count: int) -> None:
+    data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
+    data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
+    for read in (columns, keys, lambda data: list(records(data))):
+        with pytest.raises(DecodeError):
+            read(bytes(data))
+
+
+def test_an_empty_batch_has_empty_columns() -> None:
+    data = bytearray(build_batch([NewRecord(b"")])[:HEADER_BYTES])
+    data[8:12] = (HEADER_BYTES - 12).to_bytes(4, "big")
+    data[HEADER_BYTES - 4 :] = bytes(4)
+    assert list(records(data)) == keys(data) == list(columns(data).offsets) == []
+
+
+def test_without_numpy_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_gather", lambda: None)
+    made = [NewRecord(b"x" * (i % 5), b"k" * (i % 3), i) for i in range(200)]
+    data = build_batch(made)
+    assert keys(data) == [r.key for r in made] and list(columns(data).timestamps) == list(range(200))
+
+
+def test_nobody_pays_for_numpy_before_the_first_column() -> None:
+    code = (
+        "import sys; from kafkaproto.records.batch import *; from kafkaproto.records.columns import columns;"
+        "b = build_batch([NewRecord(b'v')]); list(records(b)); assert 'numpy' not in sys.modules;"
+        "columns(b); assert 'numpy' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

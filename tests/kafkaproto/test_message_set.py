@@ -1,0 +1,222 @@
+"""Messages of magic 0 and 1: bytes, wrappers, offsets, what is refused."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.records import message_set
+from kafkaproto.records.compression import Compression, compress
+from kafkaproto.records.message_set import (
+    build_message_set,
+    check_crc,
+    inner_messages,
+    read_header,
+    read_message,
+    records,
+    write_messages,
+)
+from kafkaproto.records.record import NewRecord, Record
+
+KINDS = [kind for kind in Compression if kind != Compression.ZSTD]
+PACKED = KINDS[1:]
+SOME = [
+    NewRecord(b"one", b"k", 1000),
+    NewRecord(None, None, 900),
+    NewRecord(b"", b"", 2000),
+    NewRecord(b"x" * 300, None, 1500),
+]
+
+# key "k", value "v", offset 5; magic 1 with the timestamp 1700000000000
+GOLDEN_0 = bytes.fromhex("0000000000000005 00000010 00000000 00 00 00000001 6b 00000001 76".replace(" ", ""))
+GOLDEN_1 = bytes.fromhex(
+    "0000000000000005 00000018 00000000 01 00 0000018bcfe56800 00000001 6b 00000001 76".replace(" ", "")
+)
+
+
+def with_crc(data: bytes) -> bytes:
+    return data[:12] + struct.pack(">I", zlib.crc32(data[16:])) + data[16:]
+
+
+def wrapper(inside: bytes, *, magic: int, offset: int, kind: Compression, attributes: int = 0) -> bytes:
+    """A wrapper around bytes that need not be messages."""
+    packed = compress(kind, inside)
+    body = struct.pack(">bb", magic, attributes | kind) + (struct.pack(">q", 7777) if magic else b"")
+    body += struct.pack(">ii", -1, len(packed)) + packed
+    return with_crc(struct.pack(">qiI", offset, len(body) + 4, 0) + body)
+
+
+@pytest.mark.parametrize(("magic", "golden"), [(0, with_crc(GOLDEN_0)), (1, with_crc(GOLDEN_1))])
+def test_a_message_byte_by_byte(magic: int, golden: bytes) -> None:
+    made = NewRecord(b"v", b"k", 1_700_000_000_000)
+    assert build_message_set([made], magic=magic, base_offset=5) == golden
+    assert list(records(golden)) == [Record(5, 1_700_000_000_000 if magic else -1, b"k", b"v", ())]
+    assert check_crc(golden) and not check_crc(golden[:-1] + b"w")
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("kind", PACKED, ids=lambda kind: kind.name)
+def test_a_wrapper_has_the_offset_of_its_last_record_and_no_key(magic: int, kind: Compression) -> None:
+    data = build_message_set(SOME, magic=magic, base_offset=70, compression=kind)
+    outer = read_message(data)
+    assert (outer.header.offset, outer.header.last_offset, outer.header.next_offset, outer.key) == (73, 73, 74, None)
+    assert outer.header.size == len(data) and outer.header.compression == kind and check_crc(data)
+    assert outer.header.timestamp == outer.header.max_timestamp == (2000 if magic else -1)
+    inside, positions = inner_messages(outer)
+    assert [read_header(inside, pos).offset for pos in positions] == ([0, 1, 2, 3] if magic else [70, 71, 72, 73])
+    expected = [Record(70 + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(SOME)]
+    assert list(records(data)) == expected == list(records(memoryview(bytearray(data))))
+
+
+def test_without_compression_every_record_is_a_message_of_its_own() -> None:
+    data = build_message_set(SOME, magic=1, base_offset=70)
+    found = []
+    while data:
+        header = read_header(data)
+        found.append(header.offset)
+        data = data[header.size :]
+    assert found == [70, 71, 72, 73]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_log_append_time_is_the_time_of_all_records(kind: Compression) -> None:
+    data = build_message_set(SOME[:1], magic=1, compression=kind, log_append_time_ms=5000)
+    assert read_header(data).is_log_append_time
+    assert [record.timestamp for record in records(data)] == [5000]
+    old = build_message_set(SOME[:1], magic=0, compression=kind, log_append_time_ms=5000)
+    assert not read_header(old).is_log_append_time
+    assert [record.timestamp for record in records(old)] == [-1]
+
+
+def test_the_wrappers_append_time_counts_more_than_the_times_inside() -> None:
+    inside = build_message_set(SOME, magic=1)
+    data = wrapper(inside, magic=1, offset=3, kind=Compression.GZIP, attributes=message_set.LOG_APPEND_TIME)
+    assert {record.timestamp for record in records(data)} == {7777}
+    plain = wrapper(inside, magic=1, offset=3, kind=Compression.GZIP)
+    assert [record.timestamp for record in records(plain)] == [1000, 900, 2000, 1500]
+
+
+def test_lz4_of_magic_0_has_the_broken_checksum_and_is_read_with_any() -> None:
+    """KIP-57."""
+    old, new = (build_message_set(SOME, magic=magic, compression=Compression.LZ4) for magic in (0, 1))
+    old_frame, new_frame = read_message(old).value, read_message(new).value
+    assert old_frame is not None and new_frame is not None
+    assert old_frame[:6] == new_frame[:6] and old_frame[6] != new_frame[6]
+    for checksum in (old_frame[6], new_frame[6], 0):
+        changed = with_crc(old[:32] + bytes([checksum]) + old[33:])
+        assert len(list(records(changed))) == 4
+    assert old[26:32] == old_frame[:6]
+    broken = with_crc(new[:40] + old_frame[6:7] + new[41:])
+    with pytest.raises(DecodeError, match="lz4"):
+        list(records(broken))
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_what_old_magics_cannot_carry_is_refused(magic: int) -> None:
+    bad: list[tuple[list[NewRecord], dict[str, object], str]] = [
+        ([], {}, "at least one"),
+        ([NewRecord(b"", headers=[("h", b"")])], {}, "no headers"),
+        ([NewRecord(b"", timestamp=-2)], {}, "negative"),
+        ([NewRecord("text")], {}, "Message"),  # type: ignore[arg-type]
+        (SOME, {"compression": Compression.ZSTD}, "zstd"),
+        (SOME, {"base_offset": 2**63}, "Message"),
+    ]
+    for made, how, text in bad:
+        with pytest.raises(EncodeError, match=text):
+            build_message_set(made, magic=magic, **how)  # type: ignore[arg-type]
+    with pytest.raises(EncodeError, match="only 0 and 1"):
+        build_message_set(SOME, magic=2)
+
+
+def test_offsets_must_rise_and_stay_near() -> None:
+    at = [Record(offset, 0, None, b"", ()) for offset in (5, 5, 2**31 + 5)]
+    with pytest.raises(EncodeError, match="5 follows 5"):
+        write_messages(at[:2], 1, Compression.NONE)
+    with pytest.raises(EncodeError, match="too far"):
+        write_messages(at[1:], 1, Compression.NONE)
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("only 0 and 1", with_crc(GOLDEN_0)[:16] + b"\x02" + GOLDEN_0[17:]),
+        ("only 0 and 1", with_crc(GOLDEN_0)[:16] + b"\xff" + GOLDEN_0[17:]),
+        ("below 14", GOLDEN_0[:8] + b"\x00\x00\x00\x0d" + GOLDEN_0[12:]),
+        ("below 22", GOLDEN_1[:8] + b"\x00\x00\x00\x15" + GOLDEN_1[12:]),
+        ("below 14", GOLDEN_0[:8] + b"\xff\xff\xff\xff" + GOLDEN_0[12:]),
+        ("27 are left", GOLDEN_0[:-1]),
+        ("Message.timestamp", GOLDEN_1[:20]),
+        ("Message.key", GOLDEN_0[:18] + b"\x7f\xff\xff\xff" + GOLDEN_0[22:]),
+        ("Message.value", GOLDEN_0[:23] + b"\x7f\xff\xff\xff" + GOLDEN_0[27:]),
+        ("Message.value.*length", GOLDEN_0[:18] + b"\x00\x00\x00\x03" + GOLDEN_0[22:]),
+        ("no value", GOLDEN_0[:17] + b"\x01" + GOLDEN_0[18:23] + b"\xff\xff\xff\xff" + GOLDEN_0[27:]),
+    ],
+)
+def test_a_message_that_cannot_be_is_refused(text: str, data: bytes) -> None:
+    with pytest.raises(DecodeError, match=text):
+        list(records(data))
+
+
+def test_zstd_inside_of_old_magics_is_refused() -> None:
+    data = wrapper(build_message_set(SOME, magic=1), magic=1, offset=3, kind=Compression.ZSTD)
+    with pytest.raises(DecodeError, match="zstd"):
+        list(records(data))
+
+
+def test_wrappers_inside_of_wrappers_and_empty_ones_are_refused() -> None:
+    inside = build_message_set(SOME, magic=1, compression=Compression.GZIP)
+    with pytest.raises(DecodeError, match="compressed"):
+        list(records(wrapper(inside, magic=1, offset=3, kind=Compression.GZIP)))
+    for nothing in (b"", b"\x00" * 11, build_message_set(SOME[:1], magic=1)[:-1]):
+        with pytest.raises(DecodeError, match="no message"):
+            list(records(wrapper(nothing, magic=1, offset=3, kind=Compression.GZIP)))
+    with pytest.raises(DecodeError, match="cannot be"):
+        list(records(wrapper(bytes(40), magic=1, offset=3, kind=Compression.GZIP)))
+
+
+def test_a_message_cut_off_inside_a_wrapper_does_not_count() -> None:
+    inside = build_message_set(SOME, magic=1)
+    data = wrapper(inside[:-1], magic=1, offset=72, kind=Compression.GZIP)
+    assert [record.offset for record in records(data)] == [70, 71, 72]
+
+
+def test_the_offset_of_a_wrapper_of_magic_1() -> None:
+    """0 is what some librdkafka sent; below the last one inside makes no sense."""
+    inside = build_message_set(SOME, magic=1)
+    for offset, expected in ((0, 0), (3, 0), (10, 7)):
+        found = [record.offset for record in records(wrapper(inside, magic=1, offset=offset, kind=Compression.GZIP))]
+        assert found == [expected + i for i in range(4)]
+    with pytest.raises(DecodeError, match="below 3"):
+        list(records(wrapper(inside, magic=1, offset=2, kind=Compression.GZIP)))
+
+
+def test_the_limit_is_for_what_is_unpacked() -> None:
+    data = build_message_set([NewRecord(bytes(100_000))], magic=1, compression=Compression.SNAPPY)
+    with pytest.raises(DecodeError, match="limit"):
+        list(records(data, limit_bytes=100_000))
+    assert len(list(records(data, limit_bytes=100_100))) == 1
+
+
+fields = st.none() | st.binary(max_size=40)
+made_records = st.lists(
+    st.builds(NewRecord, value=fields, key=fields, timestamp=st.integers(-1, 2**63 - 1), headers=st.just(())),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(made_records, st.sampled_from([0, 1]), st.sampled_from(KINDS), st.integers(0, 2**62))
+def test_what_is_built_is_what_is_read(made: list[NewRecord], magic: int, kind: Compression, base: int) -> None:
+    data = build_message_set(made, magic=magic, base_offset=base, compression=kind)
+    found: list[Record] = []
+    while data:
+        size = read_header(data).size
+        assert check_crc(data[:size])
+        found += records(data[:size])
+        data = data[size:]
+    assert found == [Record(base + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(made)]
