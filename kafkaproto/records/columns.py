@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 from kafkaproto.errors import DecodeError
 from kafkaproto.records.batch import BatchHeader, payload
 from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer
+from kafkaproto.records.varint import read_varint
 from kafkaproto.records.walk import NULL, Stretch, walk
 
 __all__ = ["Columns", "columns", "keys"]
@@ -53,11 +54,21 @@ def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
 def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | None]:
     """The keys of one batch, given from its first to its last byte. DecodeError as for `columns`."""
     header, b = payload(batch, limit_bytes)
-    if gather := _gather():
+    if not _begins_evenly(b) and (gather := _gather()):
         found = gather.keys(b, header.record_count)
         if found is not None:
             return cast("list[bytes | None]", found)
     return walked_keys(b, header)
+
+
+def _begins_evenly(b: bytes) -> bool:
+    """Whether the first records seem to be of one size: then slices are faster than numpy at getting a column of bytes."""
+    try:
+        size, width = read_varint(b, 0)
+        stride = size + width
+        return stride > 0 and b[stride] == b[0] == b[2 * stride]
+    except (IndexError, ValueError):
+        return False
 
 
 @cache

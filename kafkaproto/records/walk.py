@@ -8,8 +8,8 @@ sizes, and numbers of the same width) are found with a few slices and told as on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from itertools import repeat
+from functools import cache, lru_cache
+from itertools import chain, repeat
 from struct import Struct
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +25,8 @@ _LOW = bytes(range(0x80))
 _HIGH = bytes(range(0x80, 0x100))
 _FIRST_LOOK = 64
 _LONGEST_LOOK = 1024
+_AT_ONCE = 64
+"""Records whose parts are cut out in one step, at C speed."""
 _LOOK_BYTES = 128 * 1024
 """A stretch is told in pieces of about so many bytes, so that nobody holds more at a time."""
 _INT32 = range(-(2**31), 2**31)
@@ -44,6 +46,13 @@ class Shape(NamedTuple):
     value_at: int
     value_size: int
     value_end: int
+
+
+@lru_cache(1024)
+def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
+    """What cuts ``size`` bytes at ``at`` out of one record of ``stride`` bytes, and out of `_AT_ONCE` of them."""
+    one = f"{at}x{size}s{stride - at - size}x"
+    return Struct(one), Struct(one * _AT_ONCE)
 
 
 class Stretch:
@@ -82,8 +91,15 @@ class Stretch:
         if size < 0:
             return repeat(None, self.count)
         stride = self.shape.stride
-        cut = Struct(f"{at}x{size}s{stride - at - size}x")
-        return [part for (part,) in cut.iter_unpack(memoryview(b)[self.pos : self.pos + self.count * stride])]
+        one, many = _cutters(at, size, stride)
+        middle = self.pos + self.count // _AT_ONCE * _AT_ONCE * stride
+        view = memoryview(b)
+        return chain.from_iterable(
+            chain(
+                many.iter_unpack(view[self.pos : middle]),
+                one.iter_unpack(view[middle : self.pos + self.count * stride]),
+            )
+        )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
         """``base`` and the varint at ``at``, for each record. Most are all the same, or count up by one."""
