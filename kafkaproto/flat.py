@@ -177,6 +177,14 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
     return value, p
 
 
+def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
+    """The same for the length + 1 of a string; Malformed above Kafka's limit."""
+    length_plus_one, p = read_uvarint_tail(b, p, first)
+    if length_plus_one > MAX_STRING_BYTES + 1:
+        raise Malformed("a string has at most 32767 bytes")
+    return length_plus_one, p
+
+
 def uvarint(value: int) -> bytes:
     """The bytes of an unsigned varint."""
     if value < 0x80:
@@ -251,14 +259,22 @@ def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
 
 
 @cache
+def rows_unpacker(fmt: str) -> Callable[[Buffer], Iterator[tuple[Any, ...]]]:
+    """``iter_unpack`` of a format: the fields of structs that lie one behind the other."""
+    return layout(fmt).iter_unpack
+
+
+@cache
 def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
     """``pack`` of 0, 1, 2, … numbers of a format."""
     return tuple(packer(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 
 
-def read_long_array(b: Buffer, p: int, count: int, fmt: str) -> tuple[Any, ...]:
-    """Any number of numbers. The caller has checked that as many bytes are left, the struct checks the rest."""
-    return struct.unpack_from(f">{count}{fmt}", b, p)
+def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
+    """Any number of numbers: ``(list, position behind them)``; Malformed for a null and for more than bytes left."""
+    if not 0 <= count <= n - p:
+        raise Malformed("more numbers than bytes left")
+    return list(struct.unpack_from(f">{count}{fmt}", b, p)), p + count * layout(fmt).size
 
 
 def write_long_array(values: list[Any], fmt: str) -> bytes:

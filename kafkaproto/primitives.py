@@ -45,6 +45,14 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         """Write the lines that read a value into the variable ``target``."""
         raise NotImplementedError
 
+    def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
+        """Write the lines that read ``count`` values into the new list ``items``."""
+        item = code.local("item")
+        code.line(f"{items} = []")
+        with code.block(f"for _ in range({count}):"):
+            self.emit_decode(code, item)
+            code.line(f"{items}.append({item})")
+
     def emit_encode(self, code: FlatCode, source: str) -> None:
         """Write the lines that append the value of the expression ``source`` to the output."""
         raise NotImplementedError
@@ -182,20 +190,25 @@ class LengthPrefixed(WireType):
         except struct.error:
             raise EncodeError(path, f"a length of {length} is too much") from None
 
-    def emit_length_decode(self, code: FlatCode) -> str:
+    def emit_length_decode(self, code: FlatCode, tail: str) -> str:
         """Write the reading of the length as it stands on the wire, and hand out its variable."""
         length = code.local("length")
         if self.compact:
-            code.constant("read_uvarint_tail", flat.read_uvarint_tail)
             code.fixed("B", length)
-            code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
+            code.constant(tail, getattr(flat, tail))
+            code.line(f"if {length} > 127: {length}, p = {tail}(b, p, {length})")
         else:
             code.fixed(self.width, length)
         return length
 
-    def emit_value_decode(self, code: FlatCode, target: str, emit_value: Callable[[str], None]) -> None:
-        """Write the reading of length and value; null is dealt with here, ``emit_value`` gets the length's variable."""
-        length = self.emit_length_decode(code)
+    def emit_value_decode(
+        self, code: FlatCode, target: str, emit_value: Callable[[str], None], tail: str = "read_uvarint_tail"
+    ) -> None:
+        """Write the reading of length and value; null is dealt with here, ``emit_value`` gets the length's variable.
+
+        ``tail`` is the function that reads a compact length's further bytes.
+        """
+        length = self.emit_length_decode(code, tail)
         if not self.nullable:
             emit_value(length)
             return
@@ -205,13 +218,16 @@ class LengthPrefixed(WireType):
             emit_value(length)
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Write the end of the value's bytes and its check (it also finds the null that may not be)."""
+        """Write the end of the value's bytes, after the refusal of a null that may not be.
+
+        An end behind the message is not looked for: the slice is short then, whatever is read next fails, and the
+        last line of the function sees where ``p`` is.
+        """
         end = code.local("q")
-        code.constant("Malformed", flat.Malformed)
-        code.line(
-            f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}",
-            f"if not p <= {end} <= n: raise Malformed",
-        )
+        if not self.nullable:
+            code.constant("Malformed", flat.Malformed)
+            code.line(f"if not {length}: raise Malformed" if self.compact else f"if {length} < 0: raise Malformed")
+        code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
@@ -266,14 +282,11 @@ class StringType(LengthPrefixed):
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_text(length: str) -> None:
-            if self.compact:
-                code.constant("Malformed", flat.Malformed)
-                code.line(f"if {length} > {flat.MAX_STRING_BYTES + 1}: raise Malformed")
             end = self.emit_slice_end(code, length)
             text = f"b[p:{end}].decode('utf-8', 'replace')" if code.copied else f"str(b[p:{end}], 'utf-8', 'replace')"
             code.line(f"{target} = {text}", f"p = {end}")
 
-        self.emit_value_decode(code, target, emit_text)
+        self.emit_value_decode(code, target, emit_text, tail="read_string_length_tail")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         text, length = code.local("text"), code.local("length")

@@ -61,12 +61,27 @@ def differs(value: Any, default: Any) -> bool:
     return bool(value != default)
 
 
-def emit_default(code: FlatCode, make: Callable[[], Any]) -> str:
-    """The expression that makes a field's default."""
-    default = make()
-    if dataclasses.is_dataclass(default):
-        return code.constant(type(default).__name__, type(default)) + "()"
-    return repr(default)
+def emit_new(code: FlatCode, target: str, cls: type) -> None:
+    """Write the making of an empty object. Setting its slots one by one is cheaper than a call of ``__init__``."""
+    new = code.constant("new", object.__new__)
+    code.before(f"{target} = {new}({code.constant(cls.__name__, cls)})")
+
+
+def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
+    """Write the setting of fields to their defaults; those that share a constant share a line."""
+    constants: dict[str, list[str]] = {}
+    for name, make in defaults.items():
+        default = make()
+        if dataclasses.is_dataclass(default):
+            value = code.local(name)
+            emit_new(code, f"{target}.{name} = {value}", type(default))
+            emit_defaults(code, value, defaults_of(type(default)))
+        elif isinstance(default, list):
+            code.before(f"{target}.{name} = []")
+        else:
+            constants.setdefault(repr(default), []).append(f"{target}.{name}")
+    for text, targets in constants.items():
+        code.before(f"{' = '.join(targets)} = {text}")
 
 
 def emit_differs(code: FlatCode, source: str, default: Any) -> str:
