@@ -226,6 +226,10 @@ class Message(WireType, Generic[T]):
             self.tags.emit_values_decode(code, target)
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
+        if not source.isidentifier():
+            value = code.local("struct")
+            code.before(f"{value} = {source}")
+            source = value
         for name in self.absent:
             differs = emit_differs(code, f"{source}.{name}", self.defaults[name]())
             code.before(f"if {differs}: raise ValueError('{name} would be lost')")

@@ -19,10 +19,24 @@ Defaults = dict[str, Callable[[], Any]]
 
 
 class Struct:
-    """Base of the generated dataclasses: equality by value, and a text that leaves defaults out."""
+    """Base of the generated dataclasses: equality by value, and a text that leaves defaults out.
+
+    A field that is a struct itself is made when somebody looks at it, for most are never looked at (three of them in
+    every partition of a fetch response). Until then its slot, which is `unmade` to flat code, holds None.
+    """
 
     __slots__: tuple[str, ...] = ()
     __hash__ = None  # type: ignore[assignment]  # structs are mutable
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__slots__" not in cls.__dict__:
+            return  # `dataclass` makes the class twice; this one is thrown away
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is one already
+            if isinstance(field.default_factory, type) and issubclass(field.default_factory, Struct):
+                slot = cls.__dict__[field.name]
+                setattr(cls, unmade(field.name), slot)
+                setattr(cls, field.name, _made_when_looked_at(slot, field.default_factory))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -34,6 +48,24 @@ class Struct:
         values = [(name, getattr(self, name)) for name in self.__slots__]
         shown = [f"{name}={value!r}" for name, value in values if value != getattr(default, name)]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def unmade(name: str) -> str:
+    """The name of the slot of a field that is a struct and may not be made yet."""
+    return f"_{name}"
+
+
+def _made_when_looked_at(slot: Any, make: type[Struct]) -> property:
+    get, put = slot.__get__, slot.__set__
+
+    def value(self: Struct) -> Any:
+        made = get(self)
+        if made is None:
+            made = make()
+            put(self, made)
+        return made
+
+    return property(value, put)
 
 
 def defaults_of(cls: type) -> Defaults:
@@ -73,9 +105,7 @@ def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
     for name, make in defaults.items():
         default = make()
         if dataclasses.is_dataclass(default):
-            value = code.local(name)
-            emit_new(code, f"{target}.{name} = {value}", type(default))
-            emit_defaults(code, value, defaults_of(type(default)))
+            constants.setdefault("None", []).append(f"{target}.{unmade(name)}")
         elif isinstance(default, list):
             code.before(f"{target}.{name} = []")
         else:
@@ -85,14 +115,17 @@ def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
 
 
 def emit_differs(code: FlatCode, source: str, default: Any) -> str:
-    """The expression that is true if the value must be sent. Structs are compared field by field, in place."""
+    """The expression that is true if the value must be sent. Structs that were made are compared field by field."""
     if dataclasses.is_dataclass(default):
-        return " or ".join(
-            f"{source}.{f.name}"
+        owner, name = source.rsplit(".", 1)
+        value = code.local(name)
+        fields = " or ".join(
+            f"{value}.{f.name}"
             if f.name == UNKNOWN_TAGS
-            else emit_differs(code, f"{source}.{f.name}", getattr(default, f.name))
+            else emit_differs(code, f"{value}.{f.name}", getattr(default, f.name))
             for f in dataclasses.fields(default)
         )
+        return f"(({value} := {owner}.{unmade(name)}) is not None and ({fields}))"
     if isinstance(default, list):
         return f"({source} is None or len({source}) > 0)"
     return f"{source} is not None" if default is None else f"{source} != {default!r}"
