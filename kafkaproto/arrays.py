@@ -42,13 +42,13 @@ class ArrayType(LengthPrefixed):
             code.constant("Malformed", flat.Malformed)
             if self.compact:
                 code.line(f"{count} -= 1")
-            code.line(f"if not 0 <= {count} <= n - p: raise Malformed")
+            code.line(f"if {count} > n - p: raise Malformed")
             # a list of its own: the target may belong to the loop around this one
             items = code.local("items")
             self.item.emit_items_decode(code, items, count)
             code.line(f"{target} = {items}")
 
-        self.emit_value_decode(code, target, emit_items)
+        self.emit_value_decode(code, target, "[]", emit_items)
 
     @property
     def is_numeric(self) -> bool:
@@ -59,12 +59,11 @@ class ArrayType(LengthPrefixed):
         fmt, size = self.item.fmt, self.item.size
         unpackers = code.constant(f"unpack_array_{flat.identifier(fmt)}", flat.array_unpackers(fmt))
         code.constant("read_long_array", flat.read_long_array)
-        none, number = (1, f"{count} - 1") if self.compact else (0, count)
+        number = f"{count} - 1" if self.compact else count
         code.line(
-            f"if {none} < {count} <= {flat.SHORT_ARRAY}:",
+            f"if {count} <= {flat.SHORT_ARRAY}:",
             f"    {target} = [*{unpackers}[{number}](b, p)]",
             f"    p += {count} * {size}" + (f" - {size}" if self.compact else ""),
-            f"elif {count} == {none}: {target} = []",
             f"else: {target}, p = read_long_array(b, p, n, {number}, {fmt!r})",
         )
 

@@ -163,8 +163,12 @@ def read_uvarint(b: Buffer, p: int) -> tuple[int, int]:
 
 def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
     """The rest of a varint whose first byte, already read, says that more follow."""
-    value = first & 0x7F
-    for shift in (7, 14, 21, 28):
+    byte = b[p]
+    p += 1
+    value = first & 0x7F | (byte & 0x7F) << 7
+    if byte < 0x80:
+        return value, p
+    for shift in (14, 21, 28):
         byte = b[p]
         p += 1
         value |= (byte & 0x7F) << shift
@@ -189,6 +193,8 @@ def uvarint(value: int) -> bytes:
     """The bytes of an unsigned varint."""
     if value < 0x80:
         return value.to_bytes(1, "big")
+    if value < 0x4000:
+        return (value & 0x7F | 0x80 | value >> 7 << 8).to_bytes(2, "little")
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -271,8 +277,8 @@ def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
 
 
 def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
-    """Any number of numbers: ``(list, position behind them)``; Malformed for a null and for more than bytes left."""
-    if not 0 <= count <= n - p:
+    """Any number of numbers: ``(list, position behind them)``. Malformed for more of them than bytes are left."""
+    if count > n - p:
         raise Malformed("more numbers than bytes left")
     return list(struct.unpack_from(f">{count}{fmt}", b, p)), p + count * layout(fmt).size
 

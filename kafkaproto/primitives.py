@@ -202,31 +202,35 @@ class LengthPrefixed(WireType):
         return length
 
     def emit_value_decode(
-        self, code: FlatCode, target: str, emit_value: Callable[[str], None], tail: str = "read_uvarint_tail"
+        self,
+        code: FlatCode,
+        target: str,
+        empty: str,
+        emit_value: Callable[[str], None],
+        tail: str = "read_uvarint_tail",
     ) -> None:
-        """Write the reading of length and value; null is dealt with here, ``emit_value`` gets the length's variable.
+        """Write the reading of length and value; empty ones and null, which are frequent, are dealt with here.
 
-        ``tail`` is the function that reads a compact length's further bytes.
+        ``emit_value`` gets the length's variable, ``tail`` is the function that reads a compact length's further bytes.
         """
         length = self.emit_length_decode(code, tail)
-        if not self.nullable:
+        on_wire = 1 if self.compact else 0
+        with code.block(f"if {length} > {on_wire}:"):
             emit_value(length)
-            return
-        with code.block(f"if not {length}:" if self.compact else f"if {length} < 0:"):
-            code.line(f"{target} = None")
-        with code.block("else:"):
-            emit_value(length)
+        code.line(f"elif {length} == {on_wire}: {target} = {empty}")
+        if self.nullable:
+            code.line(f"else: {target} = None")
+        else:
+            code.constant("Malformed", flat.Malformed)
+            code.line("else: raise Malformed")
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Write the end of the value's bytes, after the refusal of a null that may not be.
+        """Write the end of the value's bytes.
 
         An end behind the message is not looked for: the slice is short then, whatever is read next fails, and the
         last line of the function sees where ``p`` is.
         """
         end = code.local("q")
-        if not self.nullable:
-            code.constant("Malformed", flat.Malformed)
-            code.line(f"if not {length}: raise Malformed" if self.compact else f"if {length} < 0: raise Malformed")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
         return end
 
@@ -286,7 +290,7 @@ class StringType(LengthPrefixed):
             text = f"b[p:{end}].decode('utf-8', 'replace')" if code.copied else f"str(b[p:{end}], 'utf-8', 'replace')"
             code.line(f"{target} = {text}", f"p = {end}")
 
-        self.emit_value_decode(code, target, emit_text, tail="read_string_length_tail")
+        self.emit_value_decode(code, target, "''", emit_text, tail="read_string_length_tail")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         text, length = code.local("text"), code.local("length")
@@ -326,7 +330,7 @@ class BytesType(LengthPrefixed):
             end = self.emit_slice_end(code, length)
             code.line(f"{target} = {f'b[p:{end}]' if code.copied else f'bytes(b[p:{end}])'}", f"p = {end}")
 
-        self.emit_value_decode(code, target, emit_slice)
+        self.emit_value_decode(code, target, "b''", emit_slice)
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         data, length = self.emit_measure(code, source)
@@ -371,7 +375,7 @@ class RecordsType(BytesType):
             end = self.emit_slice_end(code, length)
             code.line(f"{target} = b[p:{end}]", f"p = {end}")
 
-        self.emit_value_decode(code, target, emit_view)
+        self.emit_value_decode(code, target, "b[p:p]", emit_view)
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         data, length = self.emit_measure(code, source)

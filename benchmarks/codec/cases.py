@@ -14,7 +14,6 @@ from kafkaproto.api import ApiKey, codec
 from kafkaproto.message import Message
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkaproto.messages.fetch import (
-    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -122,12 +121,11 @@ def fetch_request(topics: int, partitions: int, forgotten: list[ForgottenTopic])
 def fetch_response(version: int, partitions: int) -> FetchResponse:
     """One MiB of records in so many partitions of one topic."""
     records = batch(MIB // partitions)
-    aborted = None if version < 12 else [AbortedTransaction(7, 900)]
     data = [
-        PartitionData(i, 0, 1000, 1000, 0, aborted_transactions=aborted, records=records) for i in range(partitions)
+        PartitionData(i, 0, 1000, 1000, 0, aborted_transactions=None, records=records) for i in range(partitions)
     ]
-    names = {"topic_id": TOPIC_ID} if version > 12 else {"topic": "topic-001"}
-    return FetchResponse(0, 0, 7, [FetchableTopicResponse(**names, partitions=data)])
+    topic = FetchableTopicResponse("", TOPIC_ID, data) if version > 12 else FetchableTopicResponse("topic-001", partitions=data)
+    return FetchResponse(0, 0, 7 if version > 6 else 0, [topic])
 
 
 def metadata() -> MetadataResponse:
