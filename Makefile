@@ -9,11 +9,12 @@ PYSPARK := pyspark==4.0.0
 STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check generate rules bench race broker needs needs-java install
+.PHONY: help demo test conformance check generate rules bench race broker needs needs-java install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
 	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
+	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours"
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"
 	@echo "make rules     each rule of RULES.md names its tests, and they exist"
@@ -49,6 +50,9 @@ demo: $(if $(filter 0,$(SPARK)),needs,needs-java) $(STAMP)
 
 test: needs-java $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+
+conformance: needs-java $(VENV)/.installed-all
+	@$(BIN)/python -m tests.conformance.card $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

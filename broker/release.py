@@ -5,17 +5,18 @@ Only what this broker registers is advertised; the rest of a release's table wou
 
 from __future__ import annotations
 
-from kafkaproto.releases import Ranges, versions
+from kafkaproto.releases import Ranges, releases, versions
 
 DEFAULT_RELEASE = "3.9"
+OLDEST_RELEASE = "0.11"
+"""The first with record batches of magic 2. Clients of older ones write magic 0 and 1, which this broker does not take."""
+
+RELEASES = tuple(releases()[releases().index(OLDEST_RELEASE) :])
 
 
 def ranges_of(release: str) -> Ranges:
-    """api key -> (lowest, highest version). Raises ValueError for a release that is not known yet, naming those that are."""
+    """api key -> (lowest, highest version). Raises ValueError for a release that is not played, naming those that are."""
     if release not in RELEASES:
         known = ", ".join(RELEASES)
         raise ValueError(f"release {release!r} is not known; allowed: {known}; for example --release {DEFAULT_RELEASE}")
-    return RELEASES[release]
-
-
-RELEASES: dict[str, Ranges] = {"3.9": versions("3.9")}
+    return versions(release)

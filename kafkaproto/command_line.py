@@ -14,6 +14,8 @@ from typing import Any
 from kafkaproto import primitives, releases
 from kafkaproto.api import APIS, Codec, codec
 from kafkaproto.arrays import ArrayType
+from kafkaproto.coordinator_records import data_class
+from kafkaproto.data import DATA, RECORDS
 from kafkaproto.errors import ProtocolError
 from kafkaproto.json_form import wire_name
 from kafkaproto.message import Message, NullableStruct
@@ -54,12 +56,15 @@ def parser(command: str) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog=f"kafkaproto {command}", description=COMMANDS[command], allow_abbrev=False)
     if command == "apis":
         made.add_argument("--release", help=f"a release of Kafka: {', '.join(releases.releases())}")
+        made.add_argument("--data", action="store_true", help="what travels inside messages and records instead")
     if command == "show":
-        made.add_argument("api", help="name or key, for example fetch")
+        made.add_argument("api", help="name or key, for example fetch; or what travels inside: offset-commit-value")
         made.add_argument("version", type=int)
         made.add_argument("--layout", action="store_true", help="the layout only, without the code made from it")
     if command in ("decode", "encode"):
-        made.add_argument("--api", required=True, help="name or key, for example fetch")
+        which = made.add_mutually_exclusive_group(required=True)
+        which.add_argument("--api", help="name or key, for example fetch")
+        which.add_argument("--data", help="what travels inside messages and records, for example offset-commit-value")
         made.add_argument("--version", required=True, type=int)
         made.add_argument("--response", action="store_true", help="a response; else it is a request")
         made.add_argument("--file", type=Path, help="where to read from; else standard input")
@@ -75,25 +80,46 @@ def parser(command: str) -> argparse.ArgumentParser:
 
 def find(api: str, version: int) -> Codec:
     """The codec of an API that a person named: ``fetch``, ``Fetch``, ``list-offsets``, ``1``. Raises CommandError."""
-    wanted = re.sub("[-_ ]", "", api).lower()
     for key, info in APIS.items():
-        if wanted in (info.name.lower(), str(int(key))):
+        if _plain(api) in (info.name.lower(), str(int(key))):
             return codec(key, version)
     raise CommandError(f"no API is called {api!r}; `kafkaproto apis` lists them")
 
 
+def find_data(name: str, version: int) -> tuple[str, Message[Any]]:
+    """Name and layout of what travels inside messages or records. Raises CommandError, UnsupportedVersion."""
+    for info in DATA.values():
+        if _plain(name) == info.name.lower():
+            return info.name, data_class(info.name).layout(version)
+    raise CommandError(f"nothing is called {name!r}; `kafkaproto apis --data` lists what there is")
+
+
+def _plain(name: str) -> str:
+    return re.sub("[-_ ]", "", name).lower()
+
+
+def _subject(options: argparse.Namespace) -> tuple[dict[str, Any], Message[Any]]:
+    """What is decoded or encoded, as JSON tells of it, and its layout."""
+    if options.data:
+        if options.response or getattr(options, "header", False):
+            raise CommandError(
+                "--response and --header belong to an API; what --data names is neither and has no header"
+            )
+        name, layout = find_data(options.data, options.version)
+        return {"data": name, "version": options.version}, layout
+    found = find(options.api, options.version)
+    kind = "response" if options.response else "request"
+    return {"api": found.name, "kind": kind, "version": found.version}, getattr(found, kind)
+
+
 def decode(options: argparse.Namespace) -> Iterator[str]:
     """JSON: the message, and every piece of it with its offset and size."""
-    found = find(options.api, options.version)
-    layout = found.response if options.response else found.request
+    told, layout = _subject(options)
     data = _bytes(options)
-    start, told = (
-        0,
-        {"api": found.name, "kind": "response" if options.response else "request", "version": found.version},
-    )
+    start = 0
     pieces: list[Any] = []
     if options.header:
-        header = _header(found, options.response)
+        header = _header(find(options.api, options.version), options.response)
         told["header"], start = _read(header, data, 0)
         pieces += places(header, data)
     told["message"], end = _read(layout, data, start)
@@ -140,13 +166,12 @@ def _unhex(text: str) -> bytes:
 
 def encode(options: argparse.Namespace) -> Iterator[str]:
     """The bytes of a message that is given as JSON; what `decode` printed will do too."""
-    found = find(options.api, options.version)
-    layout = found.response if options.response else found.request
+    _, layout = _subject(options)
     try:
         given = json.loads(_input(options.file))
     except ValueError as error:
         raise CommandError(f"this is no JSON: {error}") from None
-    if isinstance(given, dict) and {"api", "message", "fields"} <= given.keys():
+    if isinstance(given, dict) and {"version", "message", "fields"} <= given.keys():
         given = given["message"]
     data = layout.encode(layout.from_json(given))
     if options.hex:
@@ -157,11 +182,17 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def show(options: argparse.Namespace) -> Iterator[str]:
-    """The layouts of request and response of one version."""
-    found = find(options.api, options.version)
-    headers = f"request header {found.request_header_version}, response header {found.response_header_version}"
-    yield f"{found.name}, key {int(found.key)}, version {found.version}: {headers}"
-    for kind, layout in (("request", found.request), ("response", found.response)):
+    """The layouts of request and response of one version, or of what travels inside."""
+    if _plain(options.api) in {name.lower() for name in DATA}:
+        name, layout = find_data(options.api, options.version)
+        yield f"{name}, version {options.version}"
+        shown = [("data", layout)]
+    else:
+        found = find(options.api, options.version)
+        headers = f"request header {found.request_header_version}, response header {found.response_header_version}"
+        yield f"{found.name}, key {int(found.key)}, version {found.version}: {headers}"
+        shown = [("request", found.request), ("response", found.response)]
+    for kind, layout in shown:
         yield f"\n{kind}"
         yield from _layout_lines(layout, 1)
         if not options.layout:
@@ -201,6 +232,9 @@ def type_name(kind: WireType) -> str:
 
 def apis(options: argparse.Namespace) -> Iterator[str]:
     """A table: key, name, versions, the first flexible one."""
+    if options.data:
+        yield from data_names(options.release)
+        return
     try:
         offered = releases.versions(options.release) if options.release else None
     except ValueError as error:
@@ -215,6 +249,17 @@ def apis(options: argparse.Namespace) -> Iterator[str]:
         )
         name = info.name if info else releases.NAMES[key]
         yield f"{key:>3}  {name:<32} {f'{low}-{high}':<8}  {flexible}".rstrip()
+
+
+def data_names(release: str | None) -> Iterator[str]:
+    """A table of what travels inside: name, versions; for keys of a coordinator's topic the version is the number in front."""
+    if release:
+        raise CommandError("--data is not known by release; leave one of the two away")
+    topics = {key: topic for topic, records in RECORDS.items() for key, _ in records.values()}
+    yield f"{'name':<42} {'versions':<8}  key in"
+    for info in DATA.values():
+        versions = f"{info.min_version}-{info.max_version}"
+        yield f"{info.name:<42} {versions:<8}  {topics.get(info.name, '')}".rstrip()
 
 
 RUN: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {

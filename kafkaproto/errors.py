@@ -37,10 +37,14 @@ class EncodeError(ProtocolError):
 
 
 class UnsupportedVersion(ProtocolError):
-    """An API key or a version of it that there is no message for. ``api_version`` is None when the key is unknown."""
+    """An API key or a version of it that there is no message for.
 
-    def __init__(self, api_key: int, api_version: int | None = None, known: str = "") -> None:
-        what = f"API key {api_key} is unknown" if api_version is None else f"API key {api_key} has no v{api_version}"
+    ``api_version`` is None when the key is unknown, ``api_key`` is None where a message was asked for by its class.
+    """
+
+    def __init__(self, api_key: int | None, api_version: int | None = None, known: str = "", name: str = "") -> None:
+        who = name or f"API key {api_key}"
+        what = f"{who} is unknown" if api_version is None else f"{who} has no v{api_version}"
         super().__init__(f"{what}{f', only {known}' if known else ''}")
         self.api_key = api_key
         self.api_version = api_version

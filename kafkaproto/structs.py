@@ -7,10 +7,16 @@ form and as an expression of flat code. This module must never know wire types.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from kafkaproto.errors import UnsupportedVersion
 from kafkaproto.flat import FlatCode
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from kafkaproto.message import Message
 
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
@@ -22,7 +28,7 @@ class Struct:
     """Base of the generated dataclasses: equality by value, and a text that leaves defaults out.
 
     A field that is a struct itself is made when somebody looks at it, for most are never looked at (three of them in
-    every partition of a fetch response). Until then its slot, which is `unmade` to flat code, holds None.
+    every partition of a fetch response). Until then its slot, which flat code calls `unmade`, holds an ellipsis.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -30,9 +36,9 @@ class Struct:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "__slots__" not in cls.__dict__:
-            return  # `dataclass` makes the class twice; this one is thrown away
-        for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is one already
+        # `dataclass` makes each class twice: the second time, with slots, the fields are known
+        fields: dict[str, dataclasses.Field[Any]] = cls.__dict__.get("__dataclass_fields__", {})
+        for field in fields.values():
             if isinstance(field.default_factory, type) and issubclass(field.default_factory, Struct):
                 slot = cls.__dict__[field.name]
                 setattr(cls, unmade(field.name), slot)
@@ -50,6 +56,52 @@ class Struct:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+class Whole(Struct):
+    """Base of the dataclasses that are whole messages, for people who have an object or bytes and know the version.
+
+    Who handles many messages of one version keeps its layout (`layout`, or `kafkaproto.api.codec`).
+    """
+
+    __slots__ = ()
+    layouts: ClassVar[Mapping[int, Message[Any]]] = {}
+    """Version to wire layout."""
+
+    @classmethod
+    def layout(cls, version: int) -> Message[Self]:
+        """The wire layout of a version. Raises UnsupportedVersion, naming the versions that there are."""
+        try:
+            return cls.layouts[version]
+        except KeyError:
+            known = f"v{min(cls.layouts)} to v{max(cls.layouts)}"
+            raise UnsupportedVersion(None, version, known, name=cls.__name__) from None
+
+    @classmethod
+    def decode(cls, buffer: bytes | bytearray | memoryview, version: int) -> tuple[Self, int]:
+        """The message that a buffer starts with, and how many bytes it took. Raises DecodeError, UnsupportedVersion.
+
+        Record batches come out as slices of the buffer, everything else as values of its own.
+        """
+        view = memoryview(buffer)
+        return cls.layout(version).decode_flat(view, 0, len(view))
+
+    def encode(self, version: int) -> bytes:
+        """The bytes of the message, without header and length. Raises EncodeError, UnsupportedVersion."""
+        return self.layout(version).encode(self)
+
+    @classmethod
+    def from_json(cls, data: Any, version: int) -> Self:
+        """The message that JSON values tell of, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
+        return cls.layout(version).from_json(data)
+
+    def to_json(self, version: int) -> dict[str, Any]:
+        """The message as JSON values, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
+        return self.layout(version).to_json(self)
+
+
+UNMADE = "..."
+"""What stands in the slot of a struct that is not made yet, as flat code writes it."""
+
+
 def unmade(name: str) -> str:
     """The name of the slot of a field that is a struct and may not be made yet."""
     return f"_{name}"
@@ -60,7 +112,7 @@ def _made_when_looked_at(slot: Any, make: type[Struct]) -> property:
 
     def value(self: Struct) -> Any:
         made = get(self)
-        if made is None:
+        if made is ...:
             made = make()
             put(self, made)
         return made
@@ -105,7 +157,7 @@ def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
     for name, make in defaults.items():
         default = make()
         if dataclasses.is_dataclass(default):
-            constants.setdefault("None", []).append(f"{target}.{unmade(name)}")
+            constants.setdefault(UNMADE, []).append(f"{target}.{unmade(name)}")
         elif isinstance(default, list):
             code.before(f"{target}.{name} = []")
         else:
@@ -119,13 +171,14 @@ def emit_differs(code: FlatCode, source: str, default: Any) -> str:
     if dataclasses.is_dataclass(default):
         owner, name = source.rsplit(".", 1)
         value = code.local(name)
-        fields = " or ".join(
+        fields = [
             f"{value}.{f.name}"
             if f.name == UNKNOWN_TAGS
             else emit_differs(code, f"{value}.{f.name}", getattr(default, f.name))
             for f in dataclasses.fields(default)
-        )
-        return f"(({value} := {owner}.{unmade(name)}) is not None and ({fields}))"
+        ]
+        differs = " or ".join([f"{value} is None", *fields])
+        return f"(({value} := {owner}.{unmade(name)}) is not {UNMADE} and ({differs}))"
     if isinstance(default, list):
         return f"({source} is None or len({source}) > 0)"
     return f"{source} is not None" if default is None else f"{source} != {default!r}"

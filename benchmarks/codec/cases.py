@@ -121,10 +121,12 @@ def fetch_request(topics: int, partitions: int, forgotten: list[ForgottenTopic])
 def fetch_response(version: int, partitions: int) -> FetchResponse:
     """One MiB of records in so many partitions of one topic."""
     records = batch(MIB // partitions)
-    data = [
-        PartitionData(i, 0, 1000, 1000, 0, aborted_transactions=None, records=records) for i in range(partitions)
-    ]
-    topic = FetchableTopicResponse("", TOPIC_ID, data) if version > 12 else FetchableTopicResponse("topic-001", partitions=data)
+    data = [PartitionData(i, 0, 1000, 1000, 0, aborted_transactions=None, records=records) for i in range(partitions)]
+    topic = (
+        FetchableTopicResponse("", TOPIC_ID, data)
+        if version > 12
+        else FetchableTopicResponse("topic-001", partitions=data)
+    )
     return FetchResponse(0, 0, 7 if version > 6 else 0, [topic])
 
 
@@ -176,9 +178,7 @@ def message_cases() -> list[MessageCase]:
             make = lambda n=partitions, size=batch_bytes: produce_request(n, size)  # noqa: E731
             made.append(MessageCase(title, ApiKey.PRODUCE, version, True, make, WITH_RECORDS))
     made.append(
-        MessageCase(
-            "Produce response v8, 100 partitions", ApiKey.PRODUCE, 8, False, produce_response, SMALL_STRUCTS
-        )
+        MessageCase("Produce response v8, 100 partitions", ApiKey.PRODUCE, 8, False, produce_response, SMALL_STRUCTS)
     )
     for title, shape in (
         ("Fetch request v11, full, 1000 partitions", (10, 100, [])),

@@ -120,7 +120,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--release",
-        type=_one_of(tuple(RELEASES)),
+        type=_one_of(RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
         help="whose API versions (3.9)",

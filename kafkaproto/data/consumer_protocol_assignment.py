@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int32, NullableBytes, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -18,7 +18,7 @@ class TopicPartition(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ConsumerProtocolAssignment(Struct):
+class ConsumerProtocolAssignment(Whole):
     """versions 0-3, never flexible."""
 
     assigned_partitions: list[TopicPartition] = field(default_factory=list)
@@ -51,3 +51,4 @@ LAYOUTS: dict[int, Message[ConsumerProtocolAssignment]] = {
     2: CONSUMER_PROTOCOL_ASSIGNMENT_V2,
     3: CONSUMER_PROTOCOL_ASSIGNMENT_V3,
 }
+ConsumerProtocolAssignment.layouts = LAYOUTS

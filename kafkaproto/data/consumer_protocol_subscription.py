@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int32, NullableBytes, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -18,7 +18,7 @@ class TopicPartition(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ConsumerProtocolSubscription(Struct):
+class ConsumerProtocolSubscription(Whole):
     """versions 0-3, never flexible."""
 
     topics: list[str] = field(default_factory=list)
@@ -75,3 +75,4 @@ LAYOUTS: dict[int, Message[ConsumerProtocolSubscription]] = {
     2: CONSUMER_PROTOCOL_SUBSCRIPTION_V2,
     3: CONSUMER_PROTOCOL_SUBSCRIPTION_V3,
 }
+ConsumerProtocolSubscription.layouts = LAYOUTS

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int32
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class EndTxnMarker(Struct):
+class EndTxnMarker(Whole):
     """versions 0, never flexible."""
 
     coordinator_epoch: int = 0
@@ -24,3 +24,4 @@ END_TXN_MARKER_V0 = Message(
 LAYOUTS: dict[int, Message[EndTxnMarker]] = {
     0: END_TXN_MARKER_V0,
 }
+EndTxnMarker.layouts = LAYOUTS

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class GroupMetadataKey(Struct):
+class GroupMetadataKey(Whole):
     """versions 2, never flexible."""
 
     group: str = ""  # v2
@@ -24,3 +24,4 @@ GROUP_METADATA_KEY_V2 = Message(
 LAYOUTS: dict[int, Message[GroupMetadataKey]] = {
     2: GROUP_METADATA_KEY_V2,
 }
+GroupMetadataKey.layouts = LAYOUTS

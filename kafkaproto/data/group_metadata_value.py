@@ -15,7 +15,7 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -35,7 +35,7 @@ class MemberMetadata(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class GroupMetadataValue(Struct):
+class GroupMetadataValue(Whole):
     """versions 0-4, flexible from version 4."""
 
     protocol_type: str = ""
@@ -158,3 +158,4 @@ LAYOUTS: dict[int, Message[GroupMetadataValue]] = {
     3: GROUP_METADATA_VALUE_V3,
     4: GROUP_METADATA_VALUE_V4,
 }
+GroupMetadataValue.layouts = LAYOUTS

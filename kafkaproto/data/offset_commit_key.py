@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int32, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetCommitKey(Struct):
+class OffsetCommitKey(Whole):
     """versions 0-1, never flexible."""
 
     group: str = ""  # v0-1
@@ -31,3 +31,4 @@ LAYOUTS: dict[int, Message[OffsetCommitKey]] = {
     0: OFFSET_COMMIT_KEY_V0,
     1: OFFSET_COMMIT_KEY_V1,
 }
+OffsetCommitKey.layouts = LAYOUTS

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int32, Int64, String, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tagged, Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetCommitValue(Struct):
+class OffsetCommitValue(Whole):
     """versions 0-4, flexible from version 4."""
 
     offset: int = 0
@@ -69,3 +69,4 @@ LAYOUTS: dict[int, Message[OffsetCommitValue]] = {
     3: OFFSET_COMMIT_VALUE_V3,
     4: OFFSET_COMMIT_VALUE_V4,
 }
+OffsetCommitValue.layouts = LAYOUTS

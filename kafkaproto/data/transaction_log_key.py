@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class TransactionLogKey(Struct):
+class TransactionLogKey(Whole):
     """versions 0, never flexible."""
 
     transactional_id: str = ""  # v0
@@ -24,3 +24,4 @@ TRANSACTION_LOG_KEY_V0 = Message(
 LAYOUTS: dict[int, Message[TransactionLogKey]] = {
     0: TRANSACTION_LOG_KEY_V0,
 }
+TransactionLogKey.layouts = LAYOUTS

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, Int64, Int8, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tagged, Tags
 
 
@@ -20,7 +20,7 @@ class PartitionsSchema(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class TransactionLogValue(Struct):
+class TransactionLogValue(Whole):
     """versions 0-1, flexible from version 1."""
 
     producer_id: int = 0
@@ -87,3 +87,4 @@ LAYOUTS: dict[int, Message[TransactionLogValue]] = {
     0: TRANSACTION_LOG_VALUE_V0,
     1: TRANSACTION_LOG_VALUE_V1,
 }
+TransactionLogValue.layouts = LAYOUTS

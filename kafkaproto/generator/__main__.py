@@ -28,9 +28,10 @@ def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
             apis.append((api, message))
             sources = f"schemas/messages/{api}Request.json and {api}Response.json"
             files[f"messages/{snake_case(api)}.py"] = emit.module([message, response], sources)
-    for path in sorted((schemas / "data").glob("*.json")):
-        files[f"data/{snake_case(path.stem)}.py"] = emit.module([load(path)], f"schemas/data/{path.name}")
-    files["data/__init__.py"] = emit.data_index()
+    data = [load(path) for path in sorted((schemas / "data").glob("*.json"))]
+    for message in data:
+        files[f"data/{snake_case(message.name)}.py"] = emit.module([message], f"schemas/data/{message.name}.json")
+    files["data/__init__.py"] = emit.data_index(data)
     apis.sort(key=lambda api: api[1].api_key or 0)
     files["messages/__init__.py"] = emit.index(apis)
     return files

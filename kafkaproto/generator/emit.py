@@ -37,7 +37,7 @@ IMPORTED_NAMES = {
             for null in ("", "Nullable")
         ),
     },
-    "kafkaproto.structs": {"Struct"},
+    "kafkaproto.structs": {"Struct", "Whole"},
     "kafkaproto.tags": {"Tagged", "Tags"},
 }
 
@@ -99,7 +99,8 @@ def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> s
     Comparing and printing come from the base class, and every class has a docstring: what `dataclass` would make
     instead is most of the time that it takes to import a module.
     """
-    lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {names[struct.name]}(Struct):"]
+    base = "Whole" if struct.name == message.name else "Struct"
+    lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {names[struct.name]}({base}):"]
     lines += [f'    """{docstring(struct, message, names)}"""', ""]
     lines += [field_text(field, message, names) for field in struct.fields]
     if message.flexible:
@@ -165,7 +166,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
     cls = layouts.class_names[message.name]
     rows = [f"    {version}: {prefix}_V{version}," for version in message.versions]
     table = {"request": "REQUESTS", "response": "RESPONSES"}.get(message.kind, "LAYOUTS")
-    yield "\n".join([f"{table}: dict[int, Message[{cls}]] = {{", *rows, "}\n"])
+    yield "\n".join([f"{table}: dict[int, Message[{cls}]] = {{", *rows, "}", f"{cls}.layouts = {table}\n"])
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
@@ -222,9 +223,35 @@ def index(apis: list[tuple[str, Message]]) -> str:
     return "\n".join([*lines, "}\n"])
 
 
-def data_index() -> str:
-    """``data/__init__.py``."""
-    return f'{banner("schemas/data/*.json")}"""What travels inside messages and records. Importing this imports nothing."""\n'
+def data_index(data: list[Message]) -> str:
+    """``data/__init__.py``: names and versions, and which keys and values the coordinators' topics have."""
+    topics = sorted({message.topic for message in data if message.topic})
+    lines = [
+        banner("schemas/data/*.json"),
+        '"""What travels inside messages and records: where it is. Importing this imports none of it."""\n',
+        "from typing import NamedTuple\n\n",
+        "class DataInfo(NamedTuple):",
+        '    """What it is called, its versions, the module with its layouts."""\n',
+        "    name: str",
+        "    min_version: int",
+        "    max_version: int",
+        "    module: str\n\n",
+        "DATA: dict[str, DataInfo] = {",
+    ]
+    for message in data:
+        low, high = message.versions.lowest, message.versions.highest
+        entry = f'DataInfo("{message.name}", {low}, {high}, "{snake_case(message.name)}")'
+        lines.append(f'    "{message.name}": {entry},')
+    lines += ["}\n", "RECORDS: dict[str, dict[int, tuple[str, str]]] = {"]
+    for topic in topics:
+        keys = {version: message for message in data if message.topic == topic for version in message.versions}
+        rows = [f'        {number}: ("{keys[number].name}", "{keys[number].value}"),' for number in sorted(keys)]
+        lines += [f'    "{topic}": {{', *rows, "    },"]
+    lines += [
+        "}",
+        '"""Topic to the number in front of a key, which is the key\'s version: names of key and value."""\n',
+    ]
+    return "\n".join(lines)
 
 
 def release_table(source: dict[str, Any]) -> str:

@@ -23,19 +23,16 @@ from kafkaproto.versions import VersionRange
 
 HEADERS = ("RequestHeader", "ResponseHeader")
 
-DATA = {
-    "ConsumerProtocolAssignment": "kafka-clients",
-    "ConsumerProtocolSubscription": "kafka-clients",
-    "EndTxnMarker": "kafka-clients",
-    "GroupMetadataValue": "kafka-group-coordinator",
-    "OffsetCommitValue": "kafka-group-coordinator",
-    "TransactionLogKey": "kafka-transaction-coordinator",
-    "TransactionLogValue": "kafka-transaction-coordinator",
+DATA_JARS = {
+    "kafka-clients": "",
+    "kafka-group-coordinator": "__consumer_offsets",
+    "kafka-transaction-coordinator": "__transaction_state",
+    "kafka-share-coordinator": "__share_group_state",
 }
-"""What travels inside messages and records, and the newer release's jar that defines it."""
+"""The newer release's jars that define what travels inside messages and records, and the topic of such records."""
 
-OLDER_DATA = {"GroupMetadataKey": "kafka-group-coordinator", "OffsetCommitKey": "kafka-group-coordinator"}
-"""The same, from the older release: its version tells what kind of key it is. In the newer one a number in front does."""
+OLDER_DATA = {"OffsetCommitKey": "kafka-group-coordinator"}
+"""The same, from the older release, which has two versions of it under one name."""
 
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
 FIELD_FACTS = (
@@ -66,6 +63,8 @@ public class ListErrors {
 """
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
+NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
+"""(A "legacy" one is what the older release calls the first version.)"""
 LISTENED = re.compile(r'"listeners": \[[^]]*"broker"')
 """In a request that a broker's listeners serve. (ZooKeeper's brokers had some more, for their controller.)"""
 
@@ -88,6 +87,9 @@ def facts(definition: str) -> Json | None:
         result = {**{name: value for name, value in result.items() if name != "apiKey"}, "type": "data"}
     result["validVersions"] = str(versions)
     result["fields"] = [_field(field) for field in source["fields"]]
+    if source["type"] == "coordinator-key":  # its version is the number in front of it, as the older release has it
+        number = result["validVersions"] = str(source["apiKey"])
+        result["fields"] = [{**field, "versions": number} for field in result["fields"]]
     if source.get("commonStructs"):
         result["commonStructs"] = [_struct(struct) for struct in source["commonStructs"]]
     return result
@@ -110,16 +112,30 @@ def served(jar: Path) -> dict[str, Json]:
 
 
 def data(older: Path, newer: Path) -> dict[str, Json]:
-    """The facts of everything in ``schemas/data``, from the folders of the jars of two releases."""
+    """The facts of everything in ``schemas/data``, from the folders of the jars of two releases.
+
+    A key of a coordinator's record has the number in front of it as its version, and names the topic and the value.
+    """
+    texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
+    texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}
     result = {}
-    for folder, wanted in ((older, OLDER_DATA), (newer, DATA)):
-        for name, jar in wanted.items():
-            [path] = folder.glob(f"{jar}-[0-9]*.jar")
-            with zipfile.ZipFile(path) as archive:
-                found = facts(archive.read(f"common/message/{name}.json").decode())
-            if found:
-                result[name] = found
+    for name, (text, topic) in sorted(texts.items()):
+        found = facts(text)
+        if not found:
+            continue
+        if topic and name.endswith("Key"):
+            about = {"topic": topic, "value": f"{name.removesuffix('Key')}Value"}
+            found = {**about, **found}
+        result[name] = found
     return result
+
+
+def _data_of(folder: Path, jar: str) -> dict[str, str]:
+    """Name to text of the definitions in a jar that are neither a header nor an API's."""
+    [path] = folder.glob(f"{jar}-[0-9]*.jar")
+    with zipfile.ZipFile(path) as archive:
+        texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}
+    return {name: text for name, text in texts.items() if not NO_DATA.search(name)}
 
 
 def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:

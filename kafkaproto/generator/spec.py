@@ -70,7 +70,10 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole definition. ``structs`` holds every struct below, inner ones first, the message itself last."""
+    """A whole definition. ``structs`` holds every struct below, inner ones first, the message itself last.
+
+    The key of a coordinator's record has the ``topic`` of the record, and the name of its ``value``.
+    """
 
     name: str
     kind: str
@@ -78,6 +81,8 @@ class Message:
     versions: VersionRange
     flexible: VersionRange
     structs: tuple[Struct, ...]
+    topic: str | None
+    value: str | None
 
 
 def snake_case(name: str) -> str:
@@ -121,7 +126,8 @@ class _Parser:
         if unused:
             self.fail(self.name, f"common structs that no field uses: {sorted(unused)}")
         structs = tuple(self.structs.values())
-        return Message(self.name, kind, self.source.get("apiKey"), versions, self.flexible, structs)
+        key, topic, value = (self.source.get(name) for name in ("apiKey", "topic", "value"))
+        return Message(self.name, kind, key, versions, self.flexible, structs, topic, value)
 
     def struct(self, name: str, fields: list[Json], versions: VersionRange) -> None:
         """Parse a struct's fields, the structs below them first, and remember it."""

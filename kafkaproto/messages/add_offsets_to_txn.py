@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AddOffsetsToTxnRequest(Struct):
+class AddOffsetsToTxnRequest(Whole):
     """API key 25, versions 0-4, flexible from version 3."""
 
     transactional_id: str = ""
@@ -21,7 +21,7 @@ class AddOffsetsToTxnRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AddOffsetsToTxnResponse(Struct):
+class AddOffsetsToTxnResponse(Whole):
     """API key 25, versions 0-4, flexible from version 3."""
 
     throttle_time_ms: int = 0
@@ -61,6 +61,7 @@ REQUESTS: dict[int, Message[AddOffsetsToTxnRequest]] = {
     3: ADD_OFFSETS_TO_TXN_REQUEST_V3,
     4: ADD_OFFSETS_TO_TXN_REQUEST_V4,
 }
+AddOffsetsToTxnRequest.layouts = REQUESTS
 
 ADD_OFFSETS_TO_TXN_RESPONSE_V0 = Message(
     AddOffsetsToTxnResponse,
@@ -90,3 +91,4 @@ RESPONSES: dict[int, Message[AddOffsetsToTxnResponse]] = {
     3: ADD_OFFSETS_TO_TXN_RESPONSE_V3,
     4: ADD_OFFSETS_TO_TXN_RESPONSE_V4,
 }
+AddOffsetsToTxnResponse.layouts = RESPONSES

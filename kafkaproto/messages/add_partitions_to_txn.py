@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -32,7 +32,7 @@ class AddPartitionsToTxnTransaction(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AddPartitionsToTxnRequest(Struct):
+class AddPartitionsToTxnRequest(Whole):
     """API key 24, versions 0-5, flexible from version 3."""
 
     transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list)  # v4+
@@ -71,7 +71,7 @@ class AddPartitionsToTxnResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AddPartitionsToTxnResponse(Struct):
+class AddPartitionsToTxnResponse(Whole):
     """API key 24, versions 0-5, flexible from version 3."""
 
     throttle_time_ms: int = 0
@@ -150,6 +150,7 @@ REQUESTS: dict[int, Message[AddPartitionsToTxnRequest]] = {
     4: ADD_PARTITIONS_TO_TXN_REQUEST_V4,
     5: ADD_PARTITIONS_TO_TXN_REQUEST_V5,
 }
+AddPartitionsToTxnRequest.layouts = REQUESTS
 
 ADD_PARTITIONS_TO_TXN_PARTITION_RESULT_V0 = Message(
     AddPartitionsToTxnPartitionResult,
@@ -230,3 +231,4 @@ RESPONSES: dict[int, Message[AddPartitionsToTxnResponse]] = {
     4: ADD_PARTITIONS_TO_TXN_RESPONSE_V4,
     5: ADD_PARTITIONS_TO_TXN_RESPONSE_V5,
 }
+AddPartitionsToTxnResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Uint16, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -21,7 +21,7 @@ class Listener(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AddRaftVoterRequest(Struct):
+class AddRaftVoterRequest(Whole):
     """API key 80, versions 0-1, flexible from version 0."""
 
     cluster_id: str | None = ""
@@ -34,7 +34,7 @@ class AddRaftVoterRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AddRaftVoterResponse(Struct):
+class AddRaftVoterResponse(Whole):
     """API key 80, versions 0-1, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -80,6 +80,7 @@ REQUESTS: dict[int, Message[AddRaftVoterRequest]] = {
     0: ADD_RAFT_VOTER_REQUEST_V0,
     1: ADD_RAFT_VOTER_REQUEST_V1,
 }
+AddRaftVoterRequest.layouts = REQUESTS
 
 ADD_RAFT_VOTER_RESPONSE_V0 = Message(
     AddRaftVoterResponse,
@@ -96,3 +97,4 @@ RESPONSES: dict[int, Message[AddRaftVoterResponse]] = {
     0: ADD_RAFT_VOTER_RESPONSE_V0,
     1: ADD_RAFT_VOTER_RESPONSE_V1,
 }
+AddRaftVoterResponse.layouts = RESPONSES

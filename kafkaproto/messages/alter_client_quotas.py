@@ -15,7 +15,7 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -48,7 +48,7 @@ class AlterClientQuotasRequestEntryData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterClientQuotasRequest(Struct):
+class AlterClientQuotasRequest(Whole):
     """API key 49, versions 0-1, flexible from version 1."""
 
     entries: list[AlterClientQuotasRequestEntryData] = field(default_factory=list)
@@ -76,7 +76,7 @@ class AlterClientQuotasResponseEntryData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterClientQuotasResponse(Struct):
+class AlterClientQuotasResponse(Whole):
     """API key 49, versions 0-1, flexible from version 1."""
 
     throttle_time_ms: int = 0
@@ -150,6 +150,7 @@ REQUESTS: dict[int, Message[AlterClientQuotasRequest]] = {
     0: ALTER_CLIENT_QUOTAS_REQUEST_V0,
     1: ALTER_CLIENT_QUOTAS_REQUEST_V1,
 }
+AlterClientQuotasRequest.layouts = REQUESTS
 
 ALTER_CLIENT_QUOTAS_RESPONSE_ENTITY_DATA_V0 = Message(
     AlterClientQuotasResponseEntityData,
@@ -202,3 +203,4 @@ RESPONSES: dict[int, Message[AlterClientQuotasResponse]] = {
     0: ALTER_CLIENT_QUOTAS_RESPONSE_V0,
     1: ALTER_CLIENT_QUOTAS_RESPONSE_V1,
 }
+AlterClientQuotasResponse.layouts = RESPONSES

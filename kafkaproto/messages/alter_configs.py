@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -30,7 +30,7 @@ class AlterConfigsResource(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterConfigsRequest(Struct):
+class AlterConfigsRequest(Whole):
     """API key 33, versions 0-2, flexible from version 2."""
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
@@ -50,7 +50,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterConfigsResponse(Struct):
+class AlterConfigsResponse(Whole):
     """API key 33, versions 0-2, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -112,6 +112,7 @@ REQUESTS: dict[int, Message[AlterConfigsRequest]] = {
     1: ALTER_CONFIGS_REQUEST_V1,
     2: ALTER_CONFIGS_REQUEST_V2,
 }
+AlterConfigsRequest.layouts = REQUESTS
 
 ALTER_CONFIGS_RESOURCE_RESPONSE_V0 = Message(
     AlterConfigsResourceResponse,
@@ -154,3 +155,4 @@ RESPONSES: dict[int, Message[AlterConfigsResponse]] = {
     1: ALTER_CONFIGS_RESPONSE_V1,
     2: ALTER_CONFIGS_RESPONSE_V2,
 }
+AlterConfigsResponse.layouts = RESPONSES

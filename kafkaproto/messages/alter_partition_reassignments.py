@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class ReassignableTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterPartitionReassignmentsRequest(Struct):
+class AlterPartitionReassignmentsRequest(Whole):
     """API key 45, versions 0-1, flexible from version 0."""
 
     timeout_ms: int = 60000
@@ -58,7 +58,7 @@ class ReassignableTopicResponse(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterPartitionReassignmentsResponse(Struct):
+class AlterPartitionReassignmentsResponse(Whole):
     """API key 45, versions 0-1, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -107,6 +107,7 @@ REQUESTS: dict[int, Message[AlterPartitionReassignmentsRequest]] = {
     0: ALTER_PARTITION_REASSIGNMENTS_REQUEST_V0,
     1: ALTER_PARTITION_REASSIGNMENTS_REQUEST_V1,
 }
+AlterPartitionReassignmentsRequest.layouts = REQUESTS
 
 REASSIGNABLE_PARTITION_RESPONSE_V0 = Message(
     ReassignablePartitionResponse,
@@ -150,3 +151,4 @@ RESPONSES: dict[int, Message[AlterPartitionReassignmentsResponse]] = {
     0: ALTER_PARTITION_REASSIGNMENTS_RESPONSE_V0,
     1: ALTER_PARTITION_REASSIGNMENTS_RESPONSE_V1,
 }
+AlterPartitionReassignmentsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class AlterReplicaLogDir(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterReplicaLogDirsRequest(Struct):
+class AlterReplicaLogDirsRequest(Whole):
     """API key 34, versions 0-2, flexible from version 2."""
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
@@ -55,7 +55,7 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterReplicaLogDirsResponse(Struct):
+class AlterReplicaLogDirsResponse(Whole):
     """API key 34, versions 0-2, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -113,6 +113,7 @@ REQUESTS: dict[int, Message[AlterReplicaLogDirsRequest]] = {
     1: ALTER_REPLICA_LOG_DIRS_REQUEST_V1,
     2: ALTER_REPLICA_LOG_DIRS_REQUEST_V2,
 }
+AlterReplicaLogDirsRequest.layouts = REQUESTS
 
 ALTER_REPLICA_LOG_DIR_PARTITION_RESULT_V0 = Message(
     AlterReplicaLogDirPartitionResult,
@@ -166,3 +167,4 @@ RESPONSES: dict[int, Message[AlterReplicaLogDirsResponse]] = {
     1: ALTER_REPLICA_LOG_DIRS_RESPONSE_V1,
     2: ALTER_REPLICA_LOG_DIRS_RESPONSE_V2,
 }
+AlterReplicaLogDirsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterShareGroupOffsetsRequest(Struct):
+class AlterShareGroupOffsetsRequest(Whole):
     """API key 91, versions 0, flexible from version 0."""
 
     group_id: str = ""
@@ -58,7 +58,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterShareGroupOffsetsResponse(Struct):
+class AlterShareGroupOffsetsResponse(Whole):
     """API key 91, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -95,6 +95,7 @@ ALTER_SHARE_GROUP_OFFSETS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[AlterShareGroupOffsetsRequest]] = {
     0: ALTER_SHARE_GROUP_OFFSETS_REQUEST_V0,
 }
+AlterShareGroupOffsetsRequest.layouts = REQUESTS
 
 ALTER_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION_V0 = Message(
     AlterShareGroupOffsetsResponsePartition,
@@ -127,3 +128,4 @@ ALTER_SHARE_GROUP_OFFSETS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[AlterShareGroupOffsetsResponse]] = {
     0: ALTER_SHARE_GROUP_OFFSETS_RESPONSE_V0,
 }
+AlterShareGroupOffsetsResponse.layouts = RESPONSES

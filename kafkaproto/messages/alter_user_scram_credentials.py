@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactBytes, CompactNullableString, CompactString, Int16, Int32, Int8
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -32,7 +32,7 @@ class ScramCredentialUpsertion(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterUserScramCredentialsRequest(Struct):
+class AlterUserScramCredentialsRequest(Whole):
     """API key 51, versions 0, flexible from version 0."""
 
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
@@ -51,7 +51,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class AlterUserScramCredentialsResponse(Struct):
+class AlterUserScramCredentialsResponse(Whole):
     """API key 51, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -89,6 +89,7 @@ ALTER_USER_SCRAM_CREDENTIALS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[AlterUserScramCredentialsRequest]] = {
     0: ALTER_USER_SCRAM_CREDENTIALS_REQUEST_V0,
 }
+AlterUserScramCredentialsRequest.layouts = REQUESTS
 
 ALTER_USER_SCRAM_CREDENTIALS_RESULT_V0 = Message(
     AlterUserScramCredentialsResult,
@@ -110,3 +111,4 @@ ALTER_USER_SCRAM_CREDENTIALS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[AlterUserScramCredentialsResponse]] = {
     0: ALTER_USER_SCRAM_CREDENTIALS_RESPONSE_V0,
 }
+AlterUserScramCredentialsResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactString, Int16, Int32, Int64
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tagged, Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ApiVersionsRequest(Struct):
+class ApiVersionsRequest(Whole):
     """API key 18, versions 0-4, flexible from version 3."""
 
     client_software_name: str = ""  # v3+, ignorable
@@ -50,7 +50,7 @@ class FinalizedFeatureKey(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ApiVersionsResponse(Struct):
+class ApiVersionsResponse(Whole):
     """API key 18, versions 0-4, flexible from version 3."""
 
     error_code: int = 0
@@ -89,6 +89,7 @@ REQUESTS: dict[int, Message[ApiVersionsRequest]] = {
     3: API_VERSIONS_REQUEST_V3,
     4: API_VERSIONS_REQUEST_V4,
 }
+ApiVersionsRequest.layouts = REQUESTS
 
 API_VERSION_V0 = Message(
     ApiVersion,
@@ -165,3 +166,4 @@ RESPONSES: dict[int, Message[ApiVersionsResponse]] = {
     3: API_VERSIONS_RESPONSE_V3,
     4: API_VERSIONS_RESPONSE_V4,
 }
+ApiVersionsResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ConsumerGroupDescribeRequest(Struct):
+class ConsumerGroupDescribeRequest(Whole):
     """API key 69, versions 0-1, flexible from version 0."""
 
     group_ids: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ConsumerGroupDescribeResponse(Struct):
+class ConsumerGroupDescribeResponse(Whole):
     """API key 69, versions 0-1, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -94,6 +94,7 @@ REQUESTS: dict[int, Message[ConsumerGroupDescribeRequest]] = {
     0: CONSUMER_GROUP_DESCRIBE_REQUEST_V0,
     1: CONSUMER_GROUP_DESCRIBE_REQUEST_V1,
 }
+ConsumerGroupDescribeRequest.layouts = REQUESTS
 
 TOPIC_PARTITIONS_V0 = Message(
     TopicPartitions,
@@ -194,3 +195,4 @@ RESPONSES: dict[int, Message[ConsumerGroupDescribeResponse]] = {
     0: CONSUMER_GROUP_DESCRIBE_RESPONSE_V0,
     1: CONSUMER_GROUP_DESCRIBE_RESPONSE_V1,
 }
+ConsumerGroupDescribeResponse.layouts = RESPONSES

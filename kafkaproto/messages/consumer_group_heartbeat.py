@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class ConsumerGroupHeartbeatRequestTopicPartitions(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ConsumerGroupHeartbeatRequest(Struct):
+class ConsumerGroupHeartbeatRequest(Whole):
     """API key 68, versions 0-1, flexible from version 0."""
 
     group_id: str = ""
@@ -54,7 +54,7 @@ class Assignment(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ConsumerGroupHeartbeatResponse(Struct):
+class ConsumerGroupHeartbeatResponse(Whole):
     """API key 68, versions 0-1, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -111,6 +111,7 @@ REQUESTS: dict[int, Message[ConsumerGroupHeartbeatRequest]] = {
     0: CONSUMER_GROUP_HEARTBEAT_REQUEST_V0,
     1: CONSUMER_GROUP_HEARTBEAT_REQUEST_V1,
 }
+ConsumerGroupHeartbeatRequest.layouts = REQUESTS
 
 CONSUMER_GROUP_HEARTBEAT_RESPONSE_TOPIC_PARTITIONS_V0 = Message(
     ConsumerGroupHeartbeatResponseTopicPartitions,
@@ -146,3 +147,4 @@ RESPONSES: dict[int, Message[ConsumerGroupHeartbeatResponse]] = {
     0: CONSUMER_GROUP_HEARTBEAT_RESPONSE_V0,
     1: CONSUMER_GROUP_HEARTBEAT_RESPONSE_V1,
 }
+ConsumerGroupHeartbeatResponse.layouts = RESPONSES

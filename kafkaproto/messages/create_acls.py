@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -25,7 +25,7 @@ class AclCreation(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreateAclsRequest(Struct):
+class CreateAclsRequest(Whole):
     """API key 30, versions 0-3, flexible from version 2."""
 
     creations: list[AclCreation] = field(default_factory=list)
@@ -42,7 +42,7 @@ class AclCreationResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreateAclsResponse(Struct):
+class CreateAclsResponse(Whole):
     """API key 30, versions 0-3, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -114,6 +114,7 @@ REQUESTS: dict[int, Message[CreateAclsRequest]] = {
     2: CREATE_ACLS_REQUEST_V2,
     3: CREATE_ACLS_REQUEST_V3,
 }
+CreateAclsRequest.layouts = REQUESTS
 
 ACL_CREATION_RESULT_V0 = Message(
     AclCreationResult,
@@ -155,3 +156,4 @@ RESPONSES: dict[int, Message[CreateAclsResponse]] = {
     2: CREATE_ACLS_RESPONSE_V2,
     3: CREATE_ACLS_RESPONSE_V3,
 }
+CreateAclsResponse.layouts = RESPONSES

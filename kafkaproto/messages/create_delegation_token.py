@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bytes, CompactBytes, CompactNullableString, CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class CreatableRenewers(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreateDelegationTokenRequest(Struct):
+class CreateDelegationTokenRequest(Whole):
     """API key 38, versions 0-3, flexible from version 2."""
 
     owner_principal_type: str | None = ""  # v3+
@@ -31,7 +31,7 @@ class CreateDelegationTokenRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreateDelegationTokenResponse(Struct):
+class CreateDelegationTokenResponse(Whole):
     """API key 38, versions 0-3, flexible from version 2."""
 
     error_code: int = 0
@@ -98,6 +98,7 @@ REQUESTS: dict[int, Message[CreateDelegationTokenRequest]] = {
     2: CREATE_DELEGATION_TOKEN_REQUEST_V2,
     3: CREATE_DELEGATION_TOKEN_REQUEST_V3,
 }
+CreateDelegationTokenRequest.layouts = REQUESTS
 
 CREATE_DELEGATION_TOKEN_RESPONSE_V0 = Message(
     CreateDelegationTokenResponse,
@@ -155,3 +156,4 @@ RESPONSES: dict[int, Message[CreateDelegationTokenResponse]] = {
     2: CREATE_DELEGATION_TOKEN_RESPONSE_V2,
     3: CREATE_DELEGATION_TOKEN_RESPONSE_V3,
 }
+CreateDelegationTokenResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class CreatePartitionsTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreatePartitionsRequest(Struct):
+class CreatePartitionsRequest(Whole):
     """API key 37, versions 0-3, flexible from version 2."""
 
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
@@ -49,7 +49,7 @@ class CreatePartitionsTopicResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreatePartitionsResponse(Struct):
+class CreatePartitionsResponse(Whole):
     """API key 37, versions 0-3, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -114,6 +114,7 @@ REQUESTS: dict[int, Message[CreatePartitionsRequest]] = {
     2: CREATE_PARTITIONS_REQUEST_V2,
     3: CREATE_PARTITIONS_REQUEST_V3,
 }
+CreatePartitionsRequest.layouts = REQUESTS
 
 CREATE_PARTITIONS_TOPIC_RESULT_V0 = Message(
     CreatePartitionsTopicResult,
@@ -157,3 +158,4 @@ RESPONSES: dict[int, Message[CreatePartitionsResponse]] = {
     2: CREATE_PARTITIONS_RESPONSE_V2,
     3: CREATE_PARTITIONS_RESPONSE_V3,
 }
+CreatePartitionsResponse.layouts = RESPONSES

@@ -16,7 +16,7 @@ from kafkaproto.primitives import (
     String,
     Uuid,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tagged, Tags
 
 
@@ -51,7 +51,7 @@ class CreatableTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreateTopicsRequest(Struct):
+class CreateTopicsRequest(Whole):
     """API key 19, versions 0-7, flexible from version 5."""
 
     topics: list[CreatableTopic] = field(default_factory=list)
@@ -88,7 +88,7 @@ class CreatableTopicResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class CreateTopicsResponse(Struct):
+class CreateTopicsResponse(Whole):
     """API key 19, versions 0-7, flexible from version 5."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
@@ -192,6 +192,7 @@ REQUESTS: dict[int, Message[CreateTopicsRequest]] = {
     6: CREATE_TOPICS_REQUEST_V6,
     7: CREATE_TOPICS_REQUEST_V7,
 }
+CreateTopicsRequest.layouts = REQUESTS
 
 CREATABLE_TOPIC_RESULT_V0 = Message(
     CreatableTopicResult,
@@ -299,3 +300,4 @@ RESPONSES: dict[int, Message[CreateTopicsResponse]] = {
     6: CREATE_TOPICS_RESPONSE_V6,
     7: CREATE_TOPICS_RESPONSE_V7,
 }
+CreateTopicsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -25,7 +25,7 @@ class DeleteAclsFilter(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteAclsRequest(Struct):
+class DeleteAclsRequest(Whole):
     """API key 31, versions 0-3, flexible from version 2."""
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
@@ -59,7 +59,7 @@ class DeleteAclsFilterResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteAclsResponse(Struct):
+class DeleteAclsResponse(Whole):
     """API key 31, versions 0-3, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -131,6 +131,7 @@ REQUESTS: dict[int, Message[DeleteAclsRequest]] = {
     2: DELETE_ACLS_REQUEST_V2,
     3: DELETE_ACLS_REQUEST_V3,
 }
+DeleteAclsRequest.layouts = REQUESTS
 
 DELETE_ACLS_MATCHING_ACL_V0 = Message(
     DeleteAclsMatchingAcl,
@@ -230,3 +231,4 @@ RESPONSES: dict[int, Message[DeleteAclsResponse]] = {
     2: DELETE_ACLS_RESPONSE_V2,
     3: DELETE_ACLS_RESPONSE_V3,
 }
+DeleteAclsResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteGroupsRequest(Struct):
+class DeleteGroupsRequest(Whole):
     """API key 42, versions 0-2, flexible from version 2."""
 
     groups_names: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ class DeletableGroupResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteGroupsResponse(Struct):
+class DeleteGroupsResponse(Whole):
     """API key 42, versions 0-2, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -56,6 +56,7 @@ REQUESTS: dict[int, Message[DeleteGroupsRequest]] = {
     1: DELETE_GROUPS_REQUEST_V1,
     2: DELETE_GROUPS_REQUEST_V2,
 }
+DeleteGroupsRequest.layouts = REQUESTS
 
 DELETABLE_GROUP_RESULT_V0 = Message(
     DeletableGroupResult,
@@ -94,3 +95,4 @@ RESPONSES: dict[int, Message[DeleteGroupsResponse]] = {
     1: DELETE_GROUPS_RESPONSE_V1,
     2: DELETE_GROUPS_RESPONSE_V2,
 }
+DeleteGroupsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class DeleteRecordsTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteRecordsRequest(Struct):
+class DeleteRecordsRequest(Whole):
     """API key 21, versions 0-2, flexible from version 2."""
 
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
@@ -57,7 +57,7 @@ class DeleteRecordsTopicResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteRecordsResponse(Struct):
+class DeleteRecordsResponse(Whole):
     """API key 21, versions 0-2, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -117,6 +117,7 @@ REQUESTS: dict[int, Message[DeleteRecordsRequest]] = {
     1: DELETE_RECORDS_REQUEST_V1,
     2: DELETE_RECORDS_REQUEST_V2,
 }
+DeleteRecordsRequest.layouts = REQUESTS
 
 DELETE_RECORDS_PARTITION_RESULT_V0 = Message(
     DeleteRecordsPartitionResult,
@@ -172,3 +173,4 @@ RESPONSES: dict[int, Message[DeleteRecordsResponse]] = {
     1: DELETE_RECORDS_RESPONSE_V1,
     2: DELETE_RECORDS_RESPONSE_V2,
 }
+DeleteRecordsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -19,7 +19,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteShareGroupOffsetsRequest(Struct):
+class DeleteShareGroupOffsetsRequest(Whole):
     """API key 92, versions 0, flexible from version 0."""
 
     group_id: str = ""
@@ -39,7 +39,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteShareGroupOffsetsResponse(Struct):
+class DeleteShareGroupOffsetsResponse(Whole):
     """API key 92, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -67,6 +67,7 @@ DELETE_SHARE_GROUP_OFFSETS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[DeleteShareGroupOffsetsRequest]] = {
     0: DELETE_SHARE_GROUP_OFFSETS_REQUEST_V0,
 }
+DeleteShareGroupOffsetsRequest.layouts = REQUESTS
 
 DELETE_SHARE_GROUP_OFFSETS_RESPONSE_TOPIC_V0 = Message(
     DeleteShareGroupOffsetsResponseTopic,
@@ -91,3 +92,4 @@ DELETE_SHARE_GROUP_OFFSETS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[DeleteShareGroupOffsetsResponse]] = {
     0: DELETE_SHARE_GROUP_OFFSETS_RESPONSE_V0,
 }
+DeleteShareGroupOffsetsResponse.layouts = RESPONSES

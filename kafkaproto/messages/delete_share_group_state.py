@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -28,7 +28,7 @@ class DeleteStateData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteShareGroupStateRequest(Struct):
+class DeleteShareGroupStateRequest(Whole):
     """API key 86, versions 0, flexible from version 0."""
 
     group_id: str = ""
@@ -56,7 +56,7 @@ class DeleteStateResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteShareGroupStateResponse(Struct):
+class DeleteShareGroupStateResponse(Whole):
     """API key 86, versions 0, flexible from version 0."""
 
     results: list[DeleteStateResult] = field(default_factory=list)
@@ -89,6 +89,7 @@ DELETE_SHARE_GROUP_STATE_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[DeleteShareGroupStateRequest]] = {
     0: DELETE_SHARE_GROUP_STATE_REQUEST_V0,
 }
+DeleteShareGroupStateRequest.layouts = REQUESTS
 
 PARTITION_RESULT_V0 = Message(
     PartitionResult,
@@ -117,3 +118,4 @@ DELETE_SHARE_GROUP_STATE_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[DeleteShareGroupStateResponse]] = {
     0: DELETE_SHARE_GROUP_STATE_RESPONSE_V0,
 }
+DeleteShareGroupStateResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, String, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class DeleteTopicState(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteTopicsRequest(Struct):
+class DeleteTopicsRequest(Whole):
     """API key 20, versions 0-6, flexible from version 4."""
 
     topics: list[DeleteTopicState] = field(default_factory=list)  # v6+
@@ -41,7 +41,7 @@ class DeletableTopicResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DeleteTopicsResponse(Struct):
+class DeleteTopicsResponse(Whole):
     """API key 20, versions 0-6, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -99,6 +99,7 @@ REQUESTS: dict[int, Message[DeleteTopicsRequest]] = {
     5: DELETE_TOPICS_REQUEST_V5,
     6: DELETE_TOPICS_REQUEST_V6,
 }
+DeleteTopicsRequest.layouts = REQUESTS
 
 DELETABLE_TOPIC_RESULT_V0 = Message(
     DeletableTopicResult,
@@ -184,3 +185,4 @@ RESPONSES: dict[int, Message[DeleteTopicsResponse]] = {
     5: DELETE_TOPICS_RESPONSE_V5,
     6: DELETE_TOPICS_RESPONSE_V6,
 }
+DeleteTopicsResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeAclsRequest(Struct):
+class DescribeAclsRequest(Whole):
     """API key 29, versions 0-3, flexible from version 2."""
 
     resource_type_filter: int = 0
@@ -47,7 +47,7 @@ class DescribeAclsResource(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeAclsResponse(Struct):
+class DescribeAclsResponse(Whole):
     """API key 29, versions 0-3, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -102,6 +102,7 @@ REQUESTS: dict[int, Message[DescribeAclsRequest]] = {
     2: DESCRIBE_ACLS_REQUEST_V2,
     3: DESCRIBE_ACLS_REQUEST_V3,
 }
+DescribeAclsRequest.layouts = REQUESTS
 
 ACL_DESCRIPTION_V0 = Message(
     AclDescription,
@@ -186,3 +187,4 @@ RESPONSES: dict[int, Message[DescribeAclsResponse]] = {
     2: DESCRIBE_ACLS_RESPONSE_V2,
     3: DESCRIBE_ACLS_RESPONSE_V3,
 }
+DescribeAclsResponse.layouts = RESPONSES

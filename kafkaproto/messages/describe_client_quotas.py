@@ -16,7 +16,7 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -31,7 +31,7 @@ class ComponentData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeClientQuotasRequest(Struct):
+class DescribeClientQuotasRequest(Whole):
     """API key 48, versions 0-1, flexible from version 1."""
 
     components: list[ComponentData] = field(default_factory=list)
@@ -67,7 +67,7 @@ class EntryData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeClientQuotasResponse(Struct):
+class DescribeClientQuotasResponse(Whole):
     """API key 48, versions 0-1, flexible from version 1."""
 
     throttle_time_ms: int = 0
@@ -113,6 +113,7 @@ REQUESTS: dict[int, Message[DescribeClientQuotasRequest]] = {
     0: DESCRIBE_CLIENT_QUOTAS_REQUEST_V0,
     1: DESCRIBE_CLIENT_QUOTAS_REQUEST_V1,
 }
+DescribeClientQuotasRequest.layouts = REQUESTS
 
 ENTITY_DATA_V0 = Message(
     EntityData,
@@ -182,3 +183,4 @@ RESPONSES: dict[int, Message[DescribeClientQuotasResponse]] = {
     0: DESCRIBE_CLIENT_QUOTAS_RESPONSE_V0,
     1: DESCRIBE_CLIENT_QUOTAS_RESPONSE_V1,
 }
+DescribeClientQuotasResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeClusterRequest(Struct):
+class DescribeClusterRequest(Whole):
     """API key 60, versions 0-2, flexible from version 0."""
 
     include_cluster_authorized_operations: bool = False
@@ -33,7 +33,7 @@ class DescribeClusterBroker(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeClusterResponse(Struct):
+class DescribeClusterResponse(Whole):
     """API key 60, versions 0-2, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -78,6 +78,7 @@ REQUESTS: dict[int, Message[DescribeClusterRequest]] = {
     1: DESCRIBE_CLUSTER_REQUEST_V1,
     2: DESCRIBE_CLUSTER_REQUEST_V2,
 }
+DescribeClusterRequest.layouts = REQUESTS
 
 DESCRIBE_CLUSTER_BROKER_V0 = Message(
     DescribeClusterBroker,
@@ -148,3 +149,4 @@ RESPONSES: dict[int, Message[DescribeClusterResponse]] = {
     1: DESCRIBE_CLUSTER_RESPONSE_V1,
     2: DESCRIBE_CLUSTER_RESPONSE_V2,
 }
+DescribeClusterResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -21,7 +21,7 @@ class DescribeConfigsResource(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeConfigsRequest(Struct):
+class DescribeConfigsRequest(Whole):
     """API key 32, versions 0-4, flexible from version 4."""
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
@@ -69,7 +69,7 @@ class DescribeConfigsResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeConfigsResponse(Struct):
+class DescribeConfigsResponse(Whole):
     """API key 32, versions 0-4, flexible from version 4."""
 
     throttle_time_ms: int = 0
@@ -135,6 +135,7 @@ REQUESTS: dict[int, Message[DescribeConfigsRequest]] = {
     3: DESCRIBE_CONFIGS_REQUEST_V3,
     4: DESCRIBE_CONFIGS_REQUEST_V4,
 }
+DescribeConfigsRequest.layouts = REQUESTS
 
 DESCRIBE_CONFIGS_RESOURCE_RESULT_V0 = Message(
     DescribeConfigsResourceResult,
@@ -283,3 +284,4 @@ RESPONSES: dict[int, Message[DescribeConfigsResponse]] = {
     3: DESCRIBE_CONFIGS_RESPONSE_V3,
     4: DESCRIBE_CONFIGS_RESPONSE_V4,
 }
+DescribeConfigsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bytes, CompactBytes, CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class DescribeDelegationTokenOwner(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeDelegationTokenRequest(Struct):
+class DescribeDelegationTokenRequest(Whole):
     """API key 41, versions 0-3, flexible from version 2."""
 
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
@@ -54,7 +54,7 @@ class DescribedDelegationToken(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeDelegationTokenResponse(Struct):
+class DescribeDelegationTokenResponse(Whole):
     """API key 41, versions 0-3, flexible from version 2."""
 
     error_code: int = 0
@@ -101,6 +101,7 @@ REQUESTS: dict[int, Message[DescribeDelegationTokenRequest]] = {
     2: DESCRIBE_DELEGATION_TOKEN_REQUEST_V2,
     3: DESCRIBE_DELEGATION_TOKEN_REQUEST_V3,
 }
+DescribeDelegationTokenRequest.layouts = REQUESTS
 
 DESCRIBED_DELEGATION_TOKEN_RENEWER_V0 = Message(
     DescribedDelegationTokenRenewer,
@@ -196,3 +197,4 @@ RESPONSES: dict[int, Message[DescribeDelegationTokenResponse]] = {
     2: DESCRIBE_DELEGATION_TOKEN_RESPONSE_V2,
     3: DESCRIBE_DELEGATION_TOKEN_RESPONSE_V3,
 }
+DescribeDelegationTokenResponse.layouts = RESPONSES

@@ -16,12 +16,12 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeGroupsRequest(Struct):
+class DescribeGroupsRequest(Whole):
     """API key 15, versions 0-6, flexible from version 5."""
 
     groups: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeGroupsResponse(Struct):
+class DescribeGroupsResponse(Whole):
     """API key 15, versions 0-6, flexible from version 5."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -105,6 +105,7 @@ REQUESTS: dict[int, Message[DescribeGroupsRequest]] = {
     5: DESCRIBE_GROUPS_REQUEST_V5,
     6: DESCRIBE_GROUPS_REQUEST_V6,
 }
+DescribeGroupsRequest.layouts = REQUESTS
 
 DESCRIBED_GROUP_MEMBER_V0 = Message(
     DescribedGroupMember,
@@ -259,3 +260,4 @@ RESPONSES: dict[int, Message[DescribeGroupsResponse]] = {
     5: DESCRIBE_GROUPS_RESPONSE_V5,
     6: DESCRIBE_GROUPS_RESPONSE_V6,
 }
+DescribeGroupsResponse.layouts = RESPONSES

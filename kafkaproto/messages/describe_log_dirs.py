@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class DescribableLogDirTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeLogDirsRequest(Struct):
+class DescribeLogDirsRequest(Whole):
     """API key 35, versions 0-4, flexible from version 2."""
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
@@ -60,7 +60,7 @@ class DescribeLogDirsResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeLogDirsResponse(Struct):
+class DescribeLogDirsResponse(Whole):
     """API key 35, versions 0-4, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -110,6 +110,7 @@ REQUESTS: dict[int, Message[DescribeLogDirsRequest]] = {
     3: DESCRIBE_LOG_DIRS_REQUEST_V3,
     4: DESCRIBE_LOG_DIRS_REQUEST_V4,
 }
+DescribeLogDirsRequest.layouts = REQUESTS
 
 DESCRIBE_LOG_DIRS_PARTITION_V0 = Message(
     DescribeLogDirsPartition,
@@ -215,3 +216,4 @@ RESPONSES: dict[int, Message[DescribeLogDirsResponse]] = {
     3: DESCRIBE_LOG_DIRS_RESPONSE_V3,
     4: DESCRIBE_LOG_DIRS_RESPONSE_V4,
 }
+DescribeLogDirsResponse.layouts = RESPONSES

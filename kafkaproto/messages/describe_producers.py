@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class TopicRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeProducersRequest(Struct):
+class DescribeProducersRequest(Whole):
     """API key 61, versions 0, flexible from version 0."""
 
     topics: list[TopicRequest] = field(default_factory=list)
@@ -61,7 +61,7 @@ class TopicResponse(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeProducersResponse(Struct):
+class DescribeProducersResponse(Whole):
     """API key 61, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -87,6 +87,7 @@ DESCRIBE_PRODUCERS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[DescribeProducersRequest]] = {
     0: DESCRIBE_PRODUCERS_REQUEST_V0,
 }
+DescribeProducersRequest.layouts = REQUESTS
 
 PRODUCER_STATE_V0 = Message(
     ProducerState,
@@ -129,3 +130,4 @@ DESCRIBE_PRODUCERS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[DescribeProducersResponse]] = {
     0: DESCRIBE_PRODUCERS_RESPONSE_V0,
 }
+DescribeProducersResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, Uint16, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -28,7 +28,7 @@ class DescribeQuorumRequestTopicData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeQuorumRequest(Struct):
+class DescribeQuorumRequest(Whole):
     """API key 55, versions 0-2, flexible from version 0."""
 
     topics: list[DescribeQuorumRequestTopicData] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Node(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeQuorumResponse(Struct):
+class DescribeQuorumResponse(Whole):
     """API key 55, versions 0-2, flexible from version 0."""
 
     error_code: int = 0
@@ -132,6 +132,7 @@ REQUESTS: dict[int, Message[DescribeQuorumRequest]] = {
     1: DESCRIBE_QUORUM_REQUEST_V1,
     2: DESCRIBE_QUORUM_REQUEST_V2,
 }
+DescribeQuorumRequest.layouts = REQUESTS
 
 REPLICA_STATE_V0 = Message(
     ReplicaState,
@@ -278,3 +279,4 @@ RESPONSES: dict[int, Message[DescribeQuorumResponse]] = {
     1: DESCRIBE_QUORUM_RESPONSE_V1,
     2: DESCRIBE_QUORUM_RESPONSE_V2,
 }
+DescribeQuorumResponse.layouts = RESPONSES

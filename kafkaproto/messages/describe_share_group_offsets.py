@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeShareGroupOffsetsRequest(Struct):
+class DescribeShareGroupOffsetsRequest(Whole):
     """API key 90, versions 0-1, flexible from version 0."""
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
@@ -71,7 +71,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeShareGroupOffsetsResponse(Struct):
+class DescribeShareGroupOffsetsResponse(Whole):
     """API key 90, versions 0-1, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -108,6 +108,7 @@ REQUESTS: dict[int, Message[DescribeShareGroupOffsetsRequest]] = {
     0: DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_V0,
     1: DESCRIBE_SHARE_GROUP_OFFSETS_REQUEST_V1,
 }
+DescribeShareGroupOffsetsRequest.layouts = REQUESTS
 
 DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_PARTITION_V0 = Message(
     DescribeShareGroupOffsetsResponsePartition,
@@ -190,3 +191,4 @@ RESPONSES: dict[int, Message[DescribeShareGroupOffsetsResponse]] = {
     0: DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_V0,
     1: DESCRIBE_SHARE_GROUP_OFFSETS_RESPONSE_V1,
 }
+DescribeShareGroupOffsetsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -28,7 +28,7 @@ class DescribeTopicPartitionsRequestCursor(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeTopicPartitionsRequest(Struct):
+class DescribeTopicPartitionsRequest(Whole):
     """API key 75, versions 0, flexible from version 0."""
 
     topics: list[TopicRequest] = field(default_factory=list)
@@ -76,7 +76,7 @@ class DescribeTopicPartitionsResponseCursor(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeTopicPartitionsResponse(Struct):
+class DescribeTopicPartitionsResponse(Whole):
     """API key 75, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0  # ignorable
@@ -112,6 +112,7 @@ DESCRIBE_TOPIC_PARTITIONS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[DescribeTopicPartitionsRequest]] = {
     0: DESCRIBE_TOPIC_PARTITIONS_REQUEST_V0,
 }
+DescribeTopicPartitionsRequest.layouts = REQUESTS
 
 DESCRIBE_TOPIC_PARTITIONS_RESPONSE_PARTITION_V0 = Message(
     DescribeTopicPartitionsResponsePartition,
@@ -160,3 +161,4 @@ DESCRIBE_TOPIC_PARTITIONS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[DescribeTopicPartitionsResponse]] = {
     0: DESCRIBE_TOPIC_PARTITIONS_RESPONSE_V0,
 }
+DescribeTopicPartitionsResponse.layouts = RESPONSES

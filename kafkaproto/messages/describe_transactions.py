@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, Int64
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeTransactionsRequest(Struct):
+class DescribeTransactionsRequest(Whole):
     """API key 65, versions 0, flexible from version 0."""
 
     transactional_ids: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class TransactionState(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeTransactionsResponse(Struct):
+class DescribeTransactionsResponse(Whole):
     """API key 65, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -61,6 +61,7 @@ DESCRIBE_TRANSACTIONS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[DescribeTransactionsRequest]] = {
     0: DESCRIBE_TRANSACTIONS_REQUEST_V0,
 }
+DescribeTransactionsRequest.layouts = REQUESTS
 
 TOPIC_DATA_V0 = Message(
     TopicData,
@@ -95,3 +96,4 @@ DESCRIBE_TRANSACTIONS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[DescribeTransactionsResponse]] = {
     0: DESCRIBE_TRANSACTIONS_RESPONSE_V0,
 }
+DescribeTransactionsResponse.layouts = RESPONSES

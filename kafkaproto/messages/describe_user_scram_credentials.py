@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int8
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -19,7 +19,7 @@ class UserName(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeUserScramCredentialsRequest(Struct):
+class DescribeUserScramCredentialsRequest(Whole):
     """API key 50, versions 0, flexible from version 0."""
 
     users: list[UserName] | None = field(default_factory=list)
@@ -47,7 +47,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class DescribeUserScramCredentialsResponse(Struct):
+class DescribeUserScramCredentialsResponse(Whole):
     """API key 50, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -74,6 +74,7 @@ DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[DescribeUserScramCredentialsRequest]] = {
     0: DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST_V0,
 }
+DescribeUserScramCredentialsRequest.layouts = REQUESTS
 
 CREDENTIAL_INFO_V0 = Message(
     CredentialInfo,
@@ -106,3 +107,4 @@ DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[DescribeUserScramCredentialsResponse]] = {
     0: DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE_V0,
 }
+DescribeUserScramCredentialsResponse.layouts = RESPONSES

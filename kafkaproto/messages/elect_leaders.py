@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class TopicPartitions(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ElectLeadersRequest(Struct):
+class ElectLeadersRequest(Whole):
     """API key 43, versions 0-2, flexible from version 2."""
 
     election_type: int = 0  # v1+
@@ -49,7 +49,7 @@ class ReplicaElectionResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ElectLeadersResponse(Struct):
+class ElectLeadersResponse(Whole):
     """API key 43, versions 0-2, flexible from version 2."""
 
     throttle_time_ms: int = 0
@@ -103,6 +103,7 @@ REQUESTS: dict[int, Message[ElectLeadersRequest]] = {
     1: ELECT_LEADERS_REQUEST_V1,
     2: ELECT_LEADERS_REQUEST_V2,
 }
+ElectLeadersRequest.layouts = REQUESTS
 
 PARTITION_RESULT_V0 = Message(
     PartitionResult,
@@ -166,3 +167,4 @@ RESPONSES: dict[int, Message[ElectLeadersResponse]] = {
     1: ELECT_LEADERS_RESPONSE_V1,
     2: ELECT_LEADERS_RESPONSE_V2,
 }
+ElectLeadersResponse.layouts = RESPONSES

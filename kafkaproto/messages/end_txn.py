@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class EndTxnRequest(Struct):
+class EndTxnRequest(Whole):
     """API key 26, versions 0-5, flexible from version 3."""
 
     transactional_id: str = ""
@@ -21,7 +21,7 @@ class EndTxnRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class EndTxnResponse(Struct):
+class EndTxnResponse(Whole):
     """API key 26, versions 0-5, flexible from version 3."""
 
     throttle_time_ms: int = 0
@@ -66,6 +66,7 @@ REQUESTS: dict[int, Message[EndTxnRequest]] = {
     4: END_TXN_REQUEST_V4,
     5: END_TXN_REQUEST_V5,
 }
+EndTxnRequest.layouts = REQUESTS
 
 END_TXN_RESPONSE_V0 = Message(
     EndTxnResponse,
@@ -106,3 +107,4 @@ RESPONSES: dict[int, Message[EndTxnResponse]] = {
     4: END_TXN_RESPONSE_V4,
     5: END_TXN_RESPONSE_V5,
 }
+EndTxnResponse.layouts = RESPONSES

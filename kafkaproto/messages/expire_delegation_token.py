@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bytes, CompactBytes, Int16, Int32, Int64
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ExpireDelegationTokenRequest(Struct):
+class ExpireDelegationTokenRequest(Whole):
     """API key 40, versions 0-2, flexible from version 2."""
 
     hmac: bytes = b""
@@ -19,7 +19,7 @@ class ExpireDelegationTokenRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ExpireDelegationTokenResponse(Struct):
+class ExpireDelegationTokenResponse(Whole):
     """API key 40, versions 0-2, flexible from version 2."""
 
     error_code: int = 0
@@ -50,6 +50,7 @@ REQUESTS: dict[int, Message[ExpireDelegationTokenRequest]] = {
     1: EXPIRE_DELEGATION_TOKEN_REQUEST_V1,
     2: EXPIRE_DELEGATION_TOKEN_REQUEST_V2,
 }
+ExpireDelegationTokenRequest.layouts = REQUESTS
 
 EXPIRE_DELEGATION_TOKEN_RESPONSE_V0 = Message(
     ExpireDelegationTokenResponse,
@@ -75,3 +76,4 @@ RESPONSES: dict[int, Message[ExpireDelegationTokenResponse]] = {
     1: EXPIRE_DELEGATION_TOKEN_RESPONSE_V1,
     2: EXPIRE_DELEGATION_TOKEN_RESPONSE_V2,
 }
+ExpireDelegationTokenResponse.layouts = RESPONSES

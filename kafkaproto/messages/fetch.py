@@ -18,7 +18,7 @@ from kafkaproto.primitives import (
     String,
     Uuid,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tagged, Tags
 
 
@@ -67,7 +67,7 @@ class ForgottenTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class FetchRequest(Struct):
+class FetchRequest(Whole):
     """API key 1, versions 0-18, flexible from version 12."""
 
     cluster_id: str | None = None  # v12+, tag 0, ignorable
@@ -161,7 +161,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class FetchResponse(Struct):
+class FetchResponse(Whole):
     """API key 1, versions 0-18, flexible from version 12."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -553,6 +553,7 @@ REQUESTS: dict[int, Message[FetchRequest]] = {
     17: FETCH_REQUEST_V17,
     18: FETCH_REQUEST_V18,
 }
+FetchRequest.layouts = REQUESTS
 
 PARTITION_DATA_V0 = Message(
     PartitionData,
@@ -844,3 +845,4 @@ RESPONSES: dict[int, Message[FetchResponse]] = {
     17: FETCH_RESPONSE_V17,
     18: FETCH_RESPONSE_V18,
 }
+FetchResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class FindCoordinatorRequest(Struct):
+class FindCoordinatorRequest(Whole):
     """API key 10, versions 0-6, flexible from version 3."""
 
     key: str = ""  # v0-3
@@ -34,7 +34,7 @@ class Coordinator(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class FindCoordinatorResponse(Struct):
+class FindCoordinatorResponse(Whole):
     """API key 10, versions 0-6, flexible from version 3."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -95,6 +95,7 @@ REQUESTS: dict[int, Message[FindCoordinatorRequest]] = {
     5: FIND_COORDINATOR_REQUEST_V5,
     6: FIND_COORDINATOR_REQUEST_V6,
 }
+FindCoordinatorRequest.layouts = REQUESTS
 
 FIND_COORDINATOR_RESPONSE_V0 = Message(
     FindCoordinatorResponse,
@@ -167,3 +168,4 @@ RESPONSES: dict[int, Message[FindCoordinatorResponse]] = {
     5: FIND_COORDINATOR_RESPONSE_V5,
     6: FIND_COORDINATOR_RESPONSE_V6,
 }
+FindCoordinatorResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactString, Int16, Int32, Int8, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class GetTelemetrySubscriptionsRequest(Struct):
+class GetTelemetrySubscriptionsRequest(Whole):
     """API key 71, versions 0, flexible from version 0."""
 
     client_instance_id: bytes = bytes(16)
@@ -19,7 +19,7 @@ class GetTelemetrySubscriptionsRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class GetTelemetrySubscriptionsResponse(Struct):
+class GetTelemetrySubscriptionsResponse(Whole):
     """API key 71, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -44,6 +44,7 @@ GET_TELEMETRY_SUBSCRIPTIONS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[GetTelemetrySubscriptionsRequest]] = {
     0: GET_TELEMETRY_SUBSCRIPTIONS_REQUEST_V0,
 }
+GetTelemetrySubscriptionsRequest.layouts = REQUESTS
 
 GET_TELEMETRY_SUBSCRIPTIONS_RESPONSE_V0 = Message(
     GetTelemetrySubscriptionsResponse,
@@ -63,3 +64,4 @@ GET_TELEMETRY_SUBSCRIPTIONS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[GetTelemetrySubscriptionsResponse]] = {
     0: GET_TELEMETRY_SUBSCRIPTIONS_RESPONSE_V0,
 }
+GetTelemetrySubscriptionsResponse.layouts = RESPONSES

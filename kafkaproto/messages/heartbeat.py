@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class HeartbeatRequest(Struct):
+class HeartbeatRequest(Whole):
     """API key 12, versions 0-4, flexible from version 4."""
 
     group_id: str = ""
@@ -21,7 +21,7 @@ class HeartbeatRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class HeartbeatResponse(Struct):
+class HeartbeatResponse(Whole):
     """API key 12, versions 0-4, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -68,6 +68,7 @@ REQUESTS: dict[int, Message[HeartbeatRequest]] = {
     3: HEARTBEAT_REQUEST_V3,
     4: HEARTBEAT_REQUEST_V4,
 }
+HeartbeatRequest.layouts = REQUESTS
 
 HEARTBEAT_RESPONSE_V0 = Message(
     HeartbeatResponse,
@@ -101,3 +102,4 @@ RESPONSES: dict[int, Message[HeartbeatResponse]] = {
     3: HEARTBEAT_RESPONSE_V3,
     4: HEARTBEAT_RESPONSE_V4,
 }
+HeartbeatResponse.layouts = RESPONSES

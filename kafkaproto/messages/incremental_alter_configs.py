@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -31,7 +31,7 @@ class AlterConfigsResource(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class IncrementalAlterConfigsRequest(Struct):
+class IncrementalAlterConfigsRequest(Whole):
     """API key 44, versions 0-1, flexible from version 1."""
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
@@ -51,7 +51,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class IncrementalAlterConfigsResponse(Struct):
+class IncrementalAlterConfigsResponse(Whole):
     """API key 44, versions 0-1, flexible from version 1."""
 
     throttle_time_ms: int = 0
@@ -112,6 +112,7 @@ REQUESTS: dict[int, Message[IncrementalAlterConfigsRequest]] = {
     0: INCREMENTAL_ALTER_CONFIGS_REQUEST_V0,
     1: INCREMENTAL_ALTER_CONFIGS_REQUEST_V1,
 }
+IncrementalAlterConfigsRequest.layouts = REQUESTS
 
 ALTER_CONFIGS_RESOURCE_RESPONSE_V0 = Message(
     AlterConfigsResourceResponse,
@@ -151,3 +152,4 @@ RESPONSES: dict[int, Message[IncrementalAlterConfigsResponse]] = {
     0: INCREMENTAL_ALTER_CONFIGS_RESPONSE_V0,
     1: INCREMENTAL_ALTER_CONFIGS_RESPONSE_V1,
 }
+IncrementalAlterConfigsResponse.layouts = RESPONSES

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, Int16, Int32, Int64, NullableString
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class InitProducerIdRequest(Struct):
+class InitProducerIdRequest(Whole):
     """API key 22, versions 0-5, flexible from version 2."""
 
     transactional_id: str | None = ""
@@ -21,7 +21,7 @@ class InitProducerIdRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class InitProducerIdResponse(Struct):
+class InitProducerIdResponse(Whole):
     """API key 22, versions 0-5, flexible from version 2."""
 
     throttle_time_ms: int = 0  # ignorable
@@ -72,6 +72,7 @@ REQUESTS: dict[int, Message[InitProducerIdRequest]] = {
     4: INIT_PRODUCER_ID_REQUEST_V4,
     5: INIT_PRODUCER_ID_REQUEST_V5,
 }
+InitProducerIdRequest.layouts = REQUESTS
 
 INIT_PRODUCER_ID_RESPONSE_V0 = Message(
     InitProducerIdResponse,
@@ -108,3 +109,4 @@ RESPONSES: dict[int, Message[InitProducerIdResponse]] = {
     4: INIT_PRODUCER_ID_RESPONSE_V4,
     5: INIT_PRODUCER_ID_RESPONSE_V5,
 }
+InitProducerIdResponse.layouts = RESPONSES

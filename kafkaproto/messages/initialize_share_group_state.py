@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -30,7 +30,7 @@ class InitializeStateData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class InitializeShareGroupStateRequest(Struct):
+class InitializeShareGroupStateRequest(Whole):
     """API key 83, versions 0, flexible from version 0."""
 
     group_id: str = ""
@@ -58,7 +58,7 @@ class InitializeStateResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class InitializeShareGroupStateResponse(Struct):
+class InitializeShareGroupStateResponse(Whole):
     """API key 83, versions 0, flexible from version 0."""
 
     results: list[InitializeStateResult] = field(default_factory=list)
@@ -93,6 +93,7 @@ INITIALIZE_SHARE_GROUP_STATE_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[InitializeShareGroupStateRequest]] = {
     0: INITIALIZE_SHARE_GROUP_STATE_REQUEST_V0,
 }
+InitializeShareGroupStateRequest.layouts = REQUESTS
 
 PARTITION_RESULT_V0 = Message(
     PartitionResult,
@@ -121,3 +122,4 @@ INITIALIZE_SHARE_GROUP_STATE_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[InitializeShareGroupStateResponse]] = {
     0: INITIALIZE_SHARE_GROUP_STATE_RESPONSE_V0,
 }
+InitializeShareGroupStateResponse.layouts = RESPONSES

@@ -16,7 +16,7 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -30,7 +30,7 @@ class JoinGroupRequestProtocol(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class JoinGroupRequest(Struct):
+class JoinGroupRequest(Whole):
     """API key 11, versions 0-9, flexible from version 6."""
 
     group_id: str = ""
@@ -55,7 +55,7 @@ class JoinGroupResponseMember(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class JoinGroupResponse(Struct):
+class JoinGroupResponse(Whole):
     """API key 11, versions 0-9, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
@@ -169,6 +169,7 @@ REQUESTS: dict[int, Message[JoinGroupRequest]] = {
     8: JOIN_GROUP_REQUEST_V8,
     9: JOIN_GROUP_REQUEST_V9,
 }
+JoinGroupRequest.layouts = REQUESTS
 
 JOIN_GROUP_RESPONSE_MEMBER_V0 = Message(
     JoinGroupResponseMember,
@@ -296,3 +297,4 @@ RESPONSES: dict[int, Message[JoinGroupResponse]] = {
     8: JOIN_GROUP_RESPONSE_V8,
     9: JOIN_GROUP_RESPONSE_V9,
 }
+JoinGroupResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -21,7 +21,7 @@ class MemberIdentity(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class LeaveGroupRequest(Struct):
+class LeaveGroupRequest(Whole):
     """API key 13, versions 0-5, flexible from version 4."""
 
     group_id: str = ""
@@ -41,7 +41,7 @@ class MemberResponse(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class LeaveGroupResponse(Struct):
+class LeaveGroupResponse(Whole):
     """API key 13, versions 0-5, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -120,6 +120,7 @@ REQUESTS: dict[int, Message[LeaveGroupRequest]] = {
     4: LEAVE_GROUP_REQUEST_V4,
     5: LEAVE_GROUP_REQUEST_V5,
 }
+LeaveGroupRequest.layouts = REQUESTS
 
 LEAVE_GROUP_RESPONSE_V0 = Message(
     LeaveGroupResponse,
@@ -182,3 +183,4 @@ RESPONSES: dict[int, Message[LeaveGroupResponse]] = {
     4: LEAVE_GROUP_RESPONSE_V4,
     5: LEAVE_GROUP_RESPONSE_V5,
 }
+LeaveGroupResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, Int8
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListConfigResourcesRequest(Struct):
+class ListConfigResourcesRequest(Whole):
     """API key 74, versions 0-1, flexible from version 0."""
 
     resource_types: list[int] = field(default_factory=list)  # v1+
@@ -28,7 +28,7 @@ class ConfigResource(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListConfigResourcesResponse(Struct):
+class ListConfigResourcesResponse(Whole):
     """API key 74, versions 0-1, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -55,6 +55,7 @@ REQUESTS: dict[int, Message[ListConfigResourcesRequest]] = {
     0: LIST_CONFIG_RESOURCES_REQUEST_V0,
     1: LIST_CONFIG_RESOURCES_REQUEST_V1,
 }
+ListConfigResourcesRequest.layouts = REQUESTS
 
 CONFIG_RESOURCE_V0 = Message(
     ConfigResource,
@@ -93,3 +94,4 @@ RESPONSES: dict[int, Message[ListConfigResourcesResponse]] = {
     0: LIST_CONFIG_RESOURCES_RESPONSE_V0,
     1: LIST_CONFIG_RESOURCES_RESPONSE_V1,
 }
+ListConfigResourcesResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListGroupsRequest(Struct):
+class ListGroupsRequest(Whole):
     """API key 16, versions 0-5, flexible from version 3."""
 
     states_filter: list[str] = field(default_factory=list)  # v4+
@@ -31,7 +31,7 @@ class ListedGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListGroupsResponse(Struct):
+class ListGroupsResponse(Whole):
     """API key 16, versions 0-5, flexible from version 3."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -81,6 +81,7 @@ REQUESTS: dict[int, Message[ListGroupsRequest]] = {
     4: LIST_GROUPS_REQUEST_V4,
     5: LIST_GROUPS_REQUEST_V5,
 }
+ListGroupsRequest.layouts = REQUESTS
 
 LISTED_GROUP_V0 = Message(
     ListedGroup,
@@ -168,3 +169,4 @@ RESPONSES: dict[int, Message[ListGroupsResponse]] = {
     4: LIST_GROUPS_RESPONSE_V4,
     5: LIST_GROUPS_RESPONSE_V5,
 }
+ListGroupsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, Int64, Int8, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -31,7 +31,7 @@ class ListOffsetsTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListOffsetsRequest(Struct):
+class ListOffsetsRequest(Whole):
     """API key 2, versions 0-11, flexible from version 6."""
 
     replica_id: int = 0
@@ -64,7 +64,7 @@ class ListOffsetsTopicResponse(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListOffsetsResponse(Struct):
+class ListOffsetsResponse(Whole):
     """API key 2, versions 0-11, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
@@ -213,6 +213,7 @@ REQUESTS: dict[int, Message[ListOffsetsRequest]] = {
     10: LIST_OFFSETS_REQUEST_V10,
     11: LIST_OFFSETS_REQUEST_V11,
 }
+ListOffsetsRequest.layouts = REQUESTS
 
 LIST_OFFSETS_PARTITION_RESPONSE_V0 = Message(
     ListOffsetsPartitionResponse,
@@ -347,3 +348,4 @@ RESPONSES: dict[int, Message[ListOffsetsResponse]] = {
     10: LIST_OFFSETS_RESPONSE_V10,
     11: LIST_OFFSETS_RESPONSE_V11,
 }
+ListOffsetsResponse.layouts = RESPONSES

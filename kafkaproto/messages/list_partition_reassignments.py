@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class ListPartitionReassignmentsTopics(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListPartitionReassignmentsRequest(Struct):
+class ListPartitionReassignmentsRequest(Whole):
     """API key 46, versions 0, flexible from version 0."""
 
     timeout_ms: int = 60000
@@ -49,7 +49,7 @@ class OngoingTopicReassignment(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListPartitionReassignmentsResponse(Struct):
+class ListPartitionReassignmentsResponse(Whole):
     """API key 46, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -78,6 +78,7 @@ LIST_PARTITION_REASSIGNMENTS_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[ListPartitionReassignmentsRequest]] = {
     0: LIST_PARTITION_REASSIGNMENTS_REQUEST_V0,
 }
+ListPartitionReassignmentsRequest.layouts = REQUESTS
 
 ONGOING_PARTITION_REASSIGNMENT_V0 = Message(
     OngoingPartitionReassignment,
@@ -110,3 +111,4 @@ LIST_PARTITION_REASSIGNMENTS_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[ListPartitionReassignmentsResponse]] = {
     0: LIST_PARTITION_REASSIGNMENTS_RESPONSE_V0,
 }
+ListPartitionReassignmentsResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListTransactionsRequest(Struct):
+class ListTransactionsRequest(Whole):
     """API key 66, versions 0-2, flexible from version 0."""
 
     state_filters: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class TransactionState(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ListTransactionsResponse(Struct):
+class ListTransactionsResponse(Whole):
     """API key 66, versions 0-2, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -76,6 +76,7 @@ REQUESTS: dict[int, Message[ListTransactionsRequest]] = {
     1: LIST_TRANSACTIONS_REQUEST_V1,
     2: LIST_TRANSACTIONS_REQUEST_V2,
 }
+ListTransactionsRequest.layouts = REQUESTS
 
 TRANSACTION_STATE_V0 = Message(
     TransactionState,
@@ -105,3 +106,4 @@ RESPONSES: dict[int, Message[ListTransactionsResponse]] = {
     1: LIST_TRANSACTIONS_RESPONSE_V1,
     2: LIST_TRANSACTIONS_RESPONSE_V2,
 }
+ListTransactionsResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray, CompactNullableArray, NullableArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, NullableString, String, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -20,7 +20,7 @@ class MetadataRequestTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class MetadataRequest(Struct):
+class MetadataRequest(Whole):
     """API key 3, versions 0-13, flexible from version 9."""
 
     topics: list[MetadataRequestTopic] | None = field(default_factory=list)
@@ -69,7 +69,7 @@ class MetadataResponseTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class MetadataResponse(Struct):
+class MetadataResponse(Whole):
     """API key 3, versions 0-13, flexible from version 9."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
@@ -194,6 +194,7 @@ REQUESTS: dict[int, Message[MetadataRequest]] = {
     12: METADATA_REQUEST_V12,
     13: METADATA_REQUEST_V13,
 }
+MetadataRequest.layouts = REQUESTS
 
 METADATA_RESPONSE_BROKER_V0 = Message(
     MetadataResponseBroker,
@@ -504,3 +505,4 @@ RESPONSES: dict[int, Message[MetadataResponse]] = {
     12: METADATA_RESPONSE_V12,
     13: METADATA_RESPONSE_V13,
 }
+MetadataResponse.layouts = RESPONSES

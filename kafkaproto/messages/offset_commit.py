@@ -15,7 +15,7 @@ from kafkaproto.primitives import (
     String,
     Uuid,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -42,7 +42,7 @@ class OffsetCommitRequestTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetCommitRequest(Struct):
+class OffsetCommitRequest(Whole):
     """API key 8, versions 0-10, flexible from version 8."""
 
     group_id: str = ""
@@ -74,7 +74,7 @@ class OffsetCommitResponseTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetCommitResponse(Struct):
+class OffsetCommitResponse(Whole):
     """API key 8, versions 0-10, flexible from version 8."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
@@ -258,6 +258,7 @@ REQUESTS: dict[int, Message[OffsetCommitRequest]] = {
     9: OFFSET_COMMIT_REQUEST_V9,
     10: OFFSET_COMMIT_REQUEST_V10,
 }
+OffsetCommitRequest.layouts = REQUESTS
 
 OFFSET_COMMIT_RESPONSE_PARTITION_V0 = Message(
     OffsetCommitResponsePartition,
@@ -353,3 +354,4 @@ RESPONSES: dict[int, Message[OffsetCommitResponse]] = {
     9: OFFSET_COMMIT_RESPONSE_V9,
     10: OFFSET_COMMIT_RESPONSE_V10,
 }
+OffsetCommitResponse.layouts = RESPONSES

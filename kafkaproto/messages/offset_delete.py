@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int16, Int32, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -25,7 +25,7 @@ class OffsetDeleteRequestTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetDeleteRequest(Struct):
+class OffsetDeleteRequest(Whole):
     """API key 47, versions 0, never flexible."""
 
     group_id: str = ""
@@ -49,7 +49,7 @@ class OffsetDeleteResponseTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetDeleteResponse(Struct):
+class OffsetDeleteResponse(Whole):
     """API key 47, versions 0, never flexible."""
 
     error_code: int = 0
@@ -80,6 +80,7 @@ OFFSET_DELETE_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[OffsetDeleteRequest]] = {
     0: OFFSET_DELETE_REQUEST_V0,
 }
+OffsetDeleteRequest.layouts = REQUESTS
 
 OFFSET_DELETE_RESPONSE_PARTITION_V0 = Message(
     OffsetDeleteResponsePartition,
@@ -106,3 +107,4 @@ OFFSET_DELETE_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[OffsetDeleteResponse]] = {
     0: OFFSET_DELETE_RESPONSE_V0,
 }
+OffsetDeleteResponse.layouts = RESPONSES

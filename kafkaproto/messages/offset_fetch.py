@@ -16,7 +16,7 @@ from kafkaproto.primitives import (
     String,
     Uuid,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -51,7 +51,7 @@ class OffsetFetchRequestGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetFetchRequest(Struct):
+class OffsetFetchRequest(Whole):
     """API key 9, versions 0-10, flexible from version 6."""
 
     group_id: str = ""  # v0-7
@@ -115,7 +115,7 @@ class OffsetFetchResponseGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetFetchResponse(Struct):
+class OffsetFetchResponse(Whole):
     """API key 9, versions 0-10, flexible from version 6."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
@@ -267,6 +267,7 @@ REQUESTS: dict[int, Message[OffsetFetchRequest]] = {
     9: OFFSET_FETCH_REQUEST_V9,
     10: OFFSET_FETCH_REQUEST_V10,
 }
+OffsetFetchRequest.layouts = REQUESTS
 
 OFFSET_FETCH_RESPONSE_PARTITION_V0 = Message(
     OffsetFetchResponsePartition,
@@ -447,3 +448,4 @@ RESPONSES: dict[int, Message[OffsetFetchResponse]] = {
     9: OFFSET_FETCH_RESPONSE_V9,
     10: OFFSET_FETCH_RESPONSE_V10,
 }
+OffsetFetchResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactString, Int16, Int32, Int64, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -30,7 +30,7 @@ class OffsetForLeaderTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetForLeaderEpochRequest(Struct):
+class OffsetForLeaderEpochRequest(Whole):
     """API key 23, versions 0-4, flexible from version 4."""
 
     replica_id: int = -2  # v3+, ignorable
@@ -59,7 +59,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class OffsetForLeaderEpochResponse(Struct):
+class OffsetForLeaderEpochResponse(Whole):
     """API key 23, versions 0-4, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
@@ -149,6 +149,7 @@ REQUESTS: dict[int, Message[OffsetForLeaderEpochRequest]] = {
     3: OFFSET_FOR_LEADER_EPOCH_REQUEST_V3,
     4: OFFSET_FOR_LEADER_EPOCH_REQUEST_V4,
 }
+OffsetForLeaderEpochRequest.layouts = REQUESTS
 
 EPOCH_END_OFFSET_V0 = Message(
     EpochEndOffset,
@@ -235,3 +236,4 @@ RESPONSES: dict[int, Message[OffsetForLeaderEpochResponse]] = {
     3: OFFSET_FOR_LEADER_EPOCH_RESPONSE_V3,
     4: OFFSET_FOR_LEADER_EPOCH_RESPONSE_V4,
 }
+OffsetForLeaderEpochResponse.layouts = RESPONSES

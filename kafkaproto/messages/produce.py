@@ -18,7 +18,7 @@ from kafkaproto.primitives import (
     String,
     Uuid,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tagged, Tags
 
 
@@ -42,7 +42,7 @@ class TopicProduceData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ProduceRequest(Struct):
+class ProduceRequest(Whole):
     """API key 0, versions 0-13, flexible from version 9."""
 
     transactional_id: str | None = None  # v3+
@@ -107,7 +107,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ProduceResponse(Struct):
+class ProduceResponse(Whole):
     """API key 0, versions 0-13, flexible from version 9."""
 
     responses: list[TopicProduceResponse] = field(default_factory=list)
@@ -228,6 +228,7 @@ REQUESTS: dict[int, Message[ProduceRequest]] = {
     12: PRODUCE_REQUEST_V12,
     13: PRODUCE_REQUEST_V13,
 }
+ProduceRequest.layouts = REQUESTS
 
 PARTITION_PRODUCE_RESPONSE_V0 = Message(
     PartitionProduceResponse,
@@ -486,3 +487,4 @@ RESPONSES: dict[int, Message[ProduceResponse]] = {
     12: PRODUCE_RESPONSE_V12,
     13: PRODUCE_RESPONSE_V13,
 }
+ProduceResponse.layouts = RESPONSES

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactBytes, Int16, Int32, Int8, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class PushTelemetryRequest(Struct):
+class PushTelemetryRequest(Whole):
     """API key 72, versions 0, flexible from version 0."""
 
     client_instance_id: bytes = bytes(16)
@@ -22,7 +22,7 @@ class PushTelemetryRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class PushTelemetryResponse(Struct):
+class PushTelemetryResponse(Whole):
     """API key 72, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -44,6 +44,7 @@ PUSH_TELEMETRY_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[PushTelemetryRequest]] = {
     0: PUSH_TELEMETRY_REQUEST_V0,
 }
+PushTelemetryRequest.layouts = REQUESTS
 
 PUSH_TELEMETRY_RESPONSE_V0 = Message(
     PushTelemetryResponse,
@@ -56,3 +57,4 @@ PUSH_TELEMETRY_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[PushTelemetryResponse]] = {
     0: PUSH_TELEMETRY_RESPONSE_V0,
 }
+PushTelemetryResponse.layouts = RESPONSES

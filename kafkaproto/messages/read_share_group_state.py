@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, Int8, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class ReadStateData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ReadShareGroupStateRequest(Struct):
+class ReadShareGroupStateRequest(Whole):
     """API key 84, versions 0, flexible from version 0."""
 
     group_id: str = ""
@@ -71,7 +71,7 @@ class ReadStateResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ReadShareGroupStateResponse(Struct):
+class ReadShareGroupStateResponse(Whole):
     """API key 84, versions 0, flexible from version 0."""
 
     results: list[ReadStateResult] = field(default_factory=list)
@@ -105,6 +105,7 @@ READ_SHARE_GROUP_STATE_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[ReadShareGroupStateRequest]] = {
     0: READ_SHARE_GROUP_STATE_REQUEST_V0,
 }
+ReadShareGroupStateRequest.layouts = REQUESTS
 
 STATE_BATCH_V0 = Message(
     StateBatch,
@@ -146,3 +147,4 @@ READ_SHARE_GROUP_STATE_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[ReadShareGroupStateResponse]] = {
     0: READ_SHARE_GROUP_STATE_RESPONSE_V0,
 }
+ReadShareGroupStateResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class ReadStateSummaryData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ReadShareGroupStateSummaryRequest(Struct):
+class ReadShareGroupStateSummaryRequest(Whole):
     """API key 87, versions 0-1, flexible from version 0."""
 
     group_id: str = ""
@@ -61,7 +61,7 @@ class ReadStateSummaryResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ReadShareGroupStateSummaryResponse(Struct):
+class ReadShareGroupStateSummaryResponse(Whole):
     """API key 87, versions 0-1, flexible from version 0."""
 
     results: list[ReadStateSummaryResult] = field(default_factory=list)
@@ -98,6 +98,7 @@ REQUESTS: dict[int, Message[ReadShareGroupStateSummaryRequest]] = {
     0: READ_SHARE_GROUP_STATE_SUMMARY_REQUEST_V0,
     1: READ_SHARE_GROUP_STATE_SUMMARY_REQUEST_V1,
 }
+ReadShareGroupStateSummaryRequest.layouts = REQUESTS
 
 PARTITION_RESULT_V0 = Message(
     PartitionResult,
@@ -158,3 +159,4 @@ RESPONSES: dict[int, Message[ReadShareGroupStateSummaryResponse]] = {
     0: READ_SHARE_GROUP_STATE_SUMMARY_RESPONSE_V0,
     1: READ_SHARE_GROUP_STATE_SUMMARY_RESPONSE_V1,
 }
+ReadShareGroupStateSummaryResponse.layouts = RESPONSES

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, Int16, Int32, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class RemoveRaftVoterRequest(Struct):
+class RemoveRaftVoterRequest(Whole):
     """API key 81, versions 0, flexible from version 0."""
 
     cluster_id: str | None = ""
@@ -20,7 +20,7 @@ class RemoveRaftVoterRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class RemoveRaftVoterResponse(Struct):
+class RemoveRaftVoterResponse(Whole):
     """API key 81, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -41,6 +41,7 @@ REMOVE_RAFT_VOTER_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[RemoveRaftVoterRequest]] = {
     0: REMOVE_RAFT_VOTER_REQUEST_V0,
 }
+RemoveRaftVoterRequest.layouts = REQUESTS
 
 REMOVE_RAFT_VOTER_RESPONSE_V0 = Message(
     RemoveRaftVoterResponse,
@@ -54,3 +55,4 @@ REMOVE_RAFT_VOTER_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[RemoveRaftVoterResponse]] = {
     0: REMOVE_RAFT_VOTER_RESPONSE_V0,
 }
+RemoveRaftVoterResponse.layouts = RESPONSES

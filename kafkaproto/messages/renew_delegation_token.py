@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bytes, CompactBytes, Int16, Int32, Int64
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class RenewDelegationTokenRequest(Struct):
+class RenewDelegationTokenRequest(Whole):
     """API key 39, versions 0-2, flexible from version 2."""
 
     hmac: bytes = b""
@@ -19,7 +19,7 @@ class RenewDelegationTokenRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class RenewDelegationTokenResponse(Struct):
+class RenewDelegationTokenResponse(Whole):
     """API key 39, versions 0-2, flexible from version 2."""
 
     error_code: int = 0
@@ -50,6 +50,7 @@ REQUESTS: dict[int, Message[RenewDelegationTokenRequest]] = {
     1: RENEW_DELEGATION_TOKEN_REQUEST_V1,
     2: RENEW_DELEGATION_TOKEN_REQUEST_V2,
 }
+RenewDelegationTokenRequest.layouts = REQUESTS
 
 RENEW_DELEGATION_TOKEN_RESPONSE_V0 = Message(
     RenewDelegationTokenResponse,
@@ -75,3 +76,4 @@ RESPONSES: dict[int, Message[RenewDelegationTokenResponse]] = {
     1: RENEW_DELEGATION_TOKEN_RESPONSE_V1,
     2: RENEW_DELEGATION_TOKEN_RESPONSE_V2,
 }
+RenewDelegationTokenResponse.layouts = RESPONSES

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int16, Int32, NullableString
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class RequestHeader(Struct):
+class RequestHeader(Whole):
     """versions 0-2, flexible from version 2."""
 
     api_key: int = 0
@@ -55,3 +55,4 @@ LAYOUTS: dict[int, Message[RequestHeader]] = {
     1: REQUEST_HEADER_V1,
     2: REQUEST_HEADER_V2,
 }
+RequestHeader.layouts = LAYOUTS

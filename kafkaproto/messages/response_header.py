@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int32
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ResponseHeader(Struct):
+class ResponseHeader(Whole):
     """versions 0-1, flexible from version 1."""
 
     correlation_id: int = 0
@@ -36,3 +36,4 @@ LAYOUTS: dict[int, Message[ResponseHeader]] = {
     0: RESPONSE_HEADER_V0,
     1: RESPONSE_HEADER_V1,
 }
+ResponseHeader.layouts = LAYOUTS

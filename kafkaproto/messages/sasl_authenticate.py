@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bytes, CompactBytes, CompactNullableString, Int16, Int64, NullableString
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class SaslAuthenticateRequest(Struct):
+class SaslAuthenticateRequest(Whole):
     """API key 36, versions 0-2, flexible from version 2."""
 
     auth_bytes: bytes = b""
@@ -18,7 +18,7 @@ class SaslAuthenticateRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class SaslAuthenticateResponse(Struct):
+class SaslAuthenticateResponse(Whole):
     """API key 36, versions 0-2, flexible from version 2."""
 
     error_code: int = 0
@@ -48,6 +48,7 @@ REQUESTS: dict[int, Message[SaslAuthenticateRequest]] = {
     1: SASL_AUTHENTICATE_REQUEST_V1,
     2: SASL_AUTHENTICATE_REQUEST_V2,
 }
+SaslAuthenticateRequest.layouts = REQUESTS
 
 SASL_AUTHENTICATE_RESPONSE_V0 = Message(
     SaslAuthenticateResponse,
@@ -81,3 +82,4 @@ RESPONSES: dict[int, Message[SaslAuthenticateResponse]] = {
     1: SASL_AUTHENTICATE_RESPONSE_V1,
     2: SASL_AUTHENTICATE_RESPONSE_V2,
 }
+SaslAuthenticateResponse.layouts = RESPONSES

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array
 from kafkaproto.message import Message
 from kafkaproto.primitives import Int16, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class SaslHandshakeRequest(Struct):
+class SaslHandshakeRequest(Whole):
     """API key 17, versions 0-1, never flexible."""
 
     mechanism: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class SaslHandshakeResponse(Struct):
+class SaslHandshakeResponse(Whole):
     """API key 17, versions 0-1, never flexible."""
 
     error_code: int = 0
@@ -36,6 +36,7 @@ REQUESTS: dict[int, Message[SaslHandshakeRequest]] = {
     0: SASL_HANDSHAKE_REQUEST_V0,
     1: SASL_HANDSHAKE_REQUEST_V1,
 }
+SaslHandshakeRequest.layouts = REQUESTS
 
 SASL_HANDSHAKE_RESPONSE_V0 = Message(
     SaslHandshakeResponse,
@@ -50,3 +51,4 @@ RESPONSES: dict[int, Message[SaslHandshakeResponse]] = {
     0: SASL_HANDSHAKE_RESPONSE_V0,
     1: SASL_HANDSHAKE_RESPONSE_V1,
 }
+SaslHandshakeResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int64, Int8, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -39,7 +39,7 @@ class AcknowledgeTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareAcknowledgeRequest(Struct):
+class ShareAcknowledgeRequest(Whole):
     """API key 79, versions 1-2, flexible from version 0."""
 
     group_id: str | None = None  # v0+
@@ -91,7 +91,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareAcknowledgeResponse(Struct):
+class ShareAcknowledgeResponse(Whole):
     """API key 79, versions 1-2, flexible from version 0."""
 
     throttle_time_ms: int = 0  # v0+
@@ -154,6 +154,7 @@ REQUESTS: dict[int, Message[ShareAcknowledgeRequest]] = {
     1: SHARE_ACKNOWLEDGE_REQUEST_V1,
     2: SHARE_ACKNOWLEDGE_REQUEST_V2,
 }
+ShareAcknowledgeRequest.layouts = REQUESTS
 
 LEADER_ID_AND_EPOCH_V1 = Message(
     LeaderIdAndEpoch,
@@ -218,3 +219,4 @@ RESPONSES: dict[int, Message[ShareAcknowledgeResponse]] = {
     1: SHARE_ACKNOWLEDGE_RESPONSE_V1,
     2: SHARE_ACKNOWLEDGE_RESPONSE_V2,
 }
+ShareAcknowledgeResponse.layouts = RESPONSES

@@ -17,7 +17,7 @@ from kafkaproto.primitives import (
     RecordsValue,
     Uuid,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -60,7 +60,7 @@ class ForgottenTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareFetchRequest(Struct):
+class ShareFetchRequest(Whole):
     """API key 78, versions 1-2, flexible from version 0."""
 
     group_id: str | None = None  # v0+
@@ -133,7 +133,7 @@ class NodeEndpoint(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareFetchResponse(Struct):
+class ShareFetchResponse(Whole):
     """API key 78, versions 1-2, flexible from version 0."""
 
     throttle_time_ms: int = 0  # v0+
@@ -218,6 +218,7 @@ REQUESTS: dict[int, Message[ShareFetchRequest]] = {
     1: SHARE_FETCH_REQUEST_V1,
     2: SHARE_FETCH_REQUEST_V2,
 }
+ShareFetchRequest.layouts = REQUESTS
 
 LEADER_ID_AND_EPOCH_V1 = Message(
     LeaderIdAndEpoch,
@@ -286,3 +287,4 @@ RESPONSES: dict[int, Message[ShareFetchResponse]] = {
     1: SHARE_FETCH_RESPONSE_V1,
     2: SHARE_FETCH_RESPONSE_V2,
 }
+ShareFetchResponse.layouts = RESPONSES

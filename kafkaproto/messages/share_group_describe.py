@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareGroupDescribeRequest(Struct):
+class ShareGroupDescribeRequest(Whole):
     """API key 77, versions 1, flexible from version 0."""
 
     group_ids: list[str] = field(default_factory=list)  # v0+
@@ -68,7 +68,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareGroupDescribeResponse(Struct):
+class ShareGroupDescribeResponse(Whole):
     """API key 77, versions 1, flexible from version 0."""
 
     throttle_time_ms: int = 0  # v0+
@@ -87,6 +87,7 @@ SHARE_GROUP_DESCRIBE_REQUEST_V1 = Message(
 REQUESTS: dict[int, Message[ShareGroupDescribeRequest]] = {
     1: SHARE_GROUP_DESCRIBE_REQUEST_V1,
 }
+ShareGroupDescribeRequest.layouts = REQUESTS
 
 TOPIC_PARTITIONS_V1 = Message(
     TopicPartitions,
@@ -143,3 +144,4 @@ SHARE_GROUP_DESCRIBE_RESPONSE_V1 = Message(
 RESPONSES: dict[int, Message[ShareGroupDescribeResponse]] = {
     1: SHARE_GROUP_DESCRIBE_RESPONSE_V1,
 }
+ShareGroupDescribeResponse.layouts = RESPONSES

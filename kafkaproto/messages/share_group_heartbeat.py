@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareGroupHeartbeatRequest(Struct):
+class ShareGroupHeartbeatRequest(Whole):
     """API key 76, versions 1, flexible from version 0."""
 
     group_id: str = ""  # v0+
@@ -40,7 +40,7 @@ class Assignment(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class ShareGroupHeartbeatResponse(Struct):
+class ShareGroupHeartbeatResponse(Whole):
     """API key 76, versions 1, flexible from version 0."""
 
     throttle_time_ms: int = 0  # v0+
@@ -67,6 +67,7 @@ SHARE_GROUP_HEARTBEAT_REQUEST_V1 = Message(
 REQUESTS: dict[int, Message[ShareGroupHeartbeatRequest]] = {
     1: SHARE_GROUP_HEARTBEAT_REQUEST_V1,
 }
+ShareGroupHeartbeatRequest.layouts = REQUESTS
 
 TOPIC_PARTITIONS_V1 = Message(
     TopicPartitions,
@@ -99,3 +100,4 @@ SHARE_GROUP_HEARTBEAT_RESPONSE_V1 = Message(
 RESPONSES: dict[int, Message[ShareGroupHeartbeatResponse]] = {
     1: SHARE_GROUP_HEARTBEAT_RESPONSE_V1,
 }
+ShareGroupHeartbeatResponse.layouts = RESPONSES

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int64, Uint16
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class StreamsGroupDescribeRequest(Struct):
+class StreamsGroupDescribeRequest(Whole):
     """API key 89, versions 0, flexible from version 0."""
 
     group_ids: list[str] = field(default_factory=list)
@@ -137,7 +137,7 @@ class DescribedGroup(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class StreamsGroupDescribeResponse(Struct):
+class StreamsGroupDescribeResponse(Whole):
     """API key 89, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -156,6 +156,7 @@ STREAMS_GROUP_DESCRIBE_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[StreamsGroupDescribeRequest]] = {
     0: STREAMS_GROUP_DESCRIBE_REQUEST_V0,
 }
+StreamsGroupDescribeRequest.layouts = REQUESTS
 
 KEY_VALUE_V0 = Message(
     KeyValue,
@@ -275,3 +276,4 @@ STREAMS_GROUP_DESCRIBE_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[StreamsGroupDescribeResponse]] = {
     0: STREAMS_GROUP_DESCRIBE_RESPONSE_V0,
 }
+StreamsGroupDescribeResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray, CompactNullableArray
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int64, Int8, Uint16
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -92,7 +92,7 @@ class TaskOffset(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class StreamsGroupHeartbeatRequest(Struct):
+class StreamsGroupHeartbeatRequest(Whole):
     """API key 88, versions 0, flexible from version 0."""
 
     group_id: str = ""
@@ -162,7 +162,7 @@ class EndpointToPartitions(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class StreamsGroupHeartbeatResponse(Struct):
+class StreamsGroupHeartbeatResponse(Whole):
     """API key 88, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -281,6 +281,7 @@ STREAMS_GROUP_HEARTBEAT_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[StreamsGroupHeartbeatRequest]] = {
     0: STREAMS_GROUP_HEARTBEAT_REQUEST_V0,
 }
+StreamsGroupHeartbeatRequest.layouts = REQUESTS
 
 STATUS_V0 = Message(
     Status,
@@ -346,3 +347,4 @@ STREAMS_GROUP_HEARTBEAT_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[StreamsGroupHeartbeatResponse]] = {
     0: STREAMS_GROUP_HEARTBEAT_RESPONSE_V0,
 }
+StreamsGroupHeartbeatResponse.layouts = RESPONSES

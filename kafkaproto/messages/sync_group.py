@@ -15,7 +15,7 @@ from kafkaproto.primitives import (
     NullableString,
     String,
 )
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -29,7 +29,7 @@ class SyncGroupRequestAssignment(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class SyncGroupRequest(Struct):
+class SyncGroupRequest(Whole):
     """API key 14, versions 0-5, flexible from version 4."""
 
     group_id: str = ""
@@ -43,7 +43,7 @@ class SyncGroupRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class SyncGroupResponse(Struct):
+class SyncGroupResponse(Whole):
     """API key 14, versions 0-5, flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
@@ -125,6 +125,7 @@ REQUESTS: dict[int, Message[SyncGroupRequest]] = {
     4: SYNC_GROUP_REQUEST_V4,
     5: SYNC_GROUP_REQUEST_V5,
 }
+SyncGroupRequest.layouts = REQUESTS
 
 SYNC_GROUP_RESPONSE_V0 = Message(
     SyncGroupResponse,
@@ -173,3 +174,4 @@ RESPONSES: dict[int, Message[SyncGroupResponse]] = {
     4: SYNC_GROUP_RESPONSE_V4,
     5: SYNC_GROUP_RESPONSE_V5,
 }
+SyncGroupResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, NullableString, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -31,7 +31,7 @@ class TxnOffsetCommitRequestTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class TxnOffsetCommitRequest(Struct):
+class TxnOffsetCommitRequest(Whole):
     """API key 28, versions 0-5, flexible from version 3."""
 
     transactional_id: str = ""
@@ -64,7 +64,7 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class TxnOffsetCommitResponse(Struct):
+class TxnOffsetCommitResponse(Whole):
     """API key 28, versions 0-5, flexible from version 3."""
 
     throttle_time_ms: int = 0
@@ -171,6 +171,7 @@ REQUESTS: dict[int, Message[TxnOffsetCommitRequest]] = {
     4: TXN_OFFSET_COMMIT_REQUEST_V4,
     5: TXN_OFFSET_COMMIT_REQUEST_V5,
 }
+TxnOffsetCommitRequest.layouts = REQUESTS
 
 TXN_OFFSET_COMMIT_RESPONSE_PARTITION_V0 = Message(
     TxnOffsetCommitResponsePartition,
@@ -233,3 +234,4 @@ RESPONSES: dict[int, Message[TxnOffsetCommitResponse]] = {
     4: TXN_OFFSET_COMMIT_RESPONSE_V4,
     5: TXN_OFFSET_COMMIT_RESPONSE_V5,
 }
+TxnOffsetCommitResponse.layouts = RESPONSES

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, Int16, Int32
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Whole
 from kafkaproto.tags import Tags
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class UnregisterBrokerRequest(Struct):
+class UnregisterBrokerRequest(Whole):
     """API key 64, versions 0, flexible from version 0."""
 
     broker_id: int = 0
@@ -18,7 +18,7 @@ class UnregisterBrokerRequest(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class UnregisterBrokerResponse(Struct):
+class UnregisterBrokerResponse(Whole):
     """API key 64, versions 0, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -37,6 +37,7 @@ UNREGISTER_BROKER_REQUEST_V0 = Message(
 REQUESTS: dict[int, Message[UnregisterBrokerRequest]] = {
     0: UNREGISTER_BROKER_REQUEST_V0,
 }
+UnregisterBrokerRequest.layouts = REQUESTS
 
 UNREGISTER_BROKER_RESPONSE_V0 = Message(
     UnregisterBrokerResponse,
@@ -50,3 +51,4 @@ UNREGISTER_BROKER_RESPONSE_V0 = Message(
 RESPONSES: dict[int, Message[UnregisterBrokerResponse]] = {
     0: UNREGISTER_BROKER_RESPONSE_V0,
 }
+UnregisterBrokerResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactNullableString, CompactString, Int16, Int32, Int8
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -22,7 +22,7 @@ class FeatureUpdateKey(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class UpdateFeaturesRequest(Struct):
+class UpdateFeaturesRequest(Whole):
     """API key 57, versions 0-2, flexible from version 0."""
 
     timeout_ms: int = 60000
@@ -42,7 +42,7 @@ class UpdatableFeatureResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class UpdateFeaturesResponse(Struct):
+class UpdateFeaturesResponse(Whole):
     """API key 57, versions 0-2, flexible from version 0."""
 
     throttle_time_ms: int = 0
@@ -97,6 +97,7 @@ REQUESTS: dict[int, Message[UpdateFeaturesRequest]] = {
     1: UPDATE_FEATURES_REQUEST_V1,
     2: UPDATE_FEATURES_REQUEST_V2,
 }
+UpdateFeaturesRequest.layouts = REQUESTS
 
 UPDATABLE_FEATURE_RESULT_V0 = Message(
     UpdatableFeatureResult,
@@ -133,3 +134,4 @@ RESPONSES: dict[int, Message[UpdateFeaturesResponse]] = {
     1: UPDATE_FEATURES_RESPONSE_V1,
     2: UPDATE_FEATURES_RESPONSE_V2,
 }
+UpdateFeaturesResponse.layouts = RESPONSES

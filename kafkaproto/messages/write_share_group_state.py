@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import CompactNullableString, CompactString, Int16, Int32, Int64, Int8, Uuid
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -44,7 +44,7 @@ class WriteStateData(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class WriteShareGroupStateRequest(Struct):
+class WriteShareGroupStateRequest(Whole):
     """API key 85, versions 0-1, flexible from version 0."""
 
     group_id: str = ""
@@ -72,7 +72,7 @@ class WriteStateResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class WriteShareGroupStateResponse(Struct):
+class WriteShareGroupStateResponse(Whole):
     """API key 85, versions 0-1, flexible from version 0."""
 
     results: list[WriteStateResult] = field(default_factory=list)
@@ -148,6 +148,7 @@ REQUESTS: dict[int, Message[WriteShareGroupStateRequest]] = {
     0: WRITE_SHARE_GROUP_STATE_REQUEST_V0,
     1: WRITE_SHARE_GROUP_STATE_REQUEST_V1,
 }
+WriteShareGroupStateRequest.layouts = REQUESTS
 
 PARTITION_RESULT_V0 = Message(
     PartitionResult,
@@ -179,3 +180,4 @@ RESPONSES: dict[int, Message[WriteShareGroupStateResponse]] = {
     0: WRITE_SHARE_GROUP_STATE_RESPONSE_V0,
     1: WRITE_SHARE_GROUP_STATE_RESPONSE_V1,
 }
+WriteShareGroupStateResponse.layouts = RESPONSES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkaproto.arrays import Array, CompactArray
 from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, CompactString, Int16, Int32, Int64, Int8, String
-from kafkaproto.structs import Struct
+from kafkaproto.structs import Struct, Whole
 from kafkaproto.tags import Tags
 
 
@@ -33,7 +33,7 @@ class WritableTxnMarker(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class WriteTxnMarkersRequest(Struct):
+class WriteTxnMarkersRequest(Whole):
     """API key 27, versions 0-2, flexible from version 1."""
 
     markers: list[WritableTxnMarker] = field(default_factory=list)
@@ -68,7 +68,7 @@ class WritableTxnMarkerResult(Struct):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class WriteTxnMarkersResponse(Struct):
+class WriteTxnMarkersResponse(Whole):
     """API key 27, versions 0-2, flexible from version 1."""
 
     markers: list[WritableTxnMarkerResult] = field(default_factory=list)
@@ -148,6 +148,7 @@ REQUESTS: dict[int, Message[WriteTxnMarkersRequest]] = {
     1: WRITE_TXN_MARKERS_REQUEST_V1,
     2: WRITE_TXN_MARKERS_REQUEST_V2,
 }
+WriteTxnMarkersRequest.layouts = REQUESTS
 
 WRITABLE_TXN_MARKER_PARTITION_RESULT_V0 = Message(
     WritableTxnMarkerPartitionResult,
@@ -214,3 +215,4 @@ RESPONSES: dict[int, Message[WriteTxnMarkersResponse]] = {
     1: WRITE_TXN_MARKERS_RESPONSE_V1,
     2: WRITE_TXN_MARKERS_RESPONSE_V2,
 }
+WriteTxnMarkersResponse.layouts = RESPONSES

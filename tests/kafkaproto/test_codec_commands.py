@@ -150,3 +150,37 @@ def test_encode_names_the_field_that_is_wrong(capsys: pytest.CaptureFixture[str]
     (tmp_path / "message").write_text(json.dumps({"replicaId": 2**31, "isolationLevel": 0, "topics": []}))
     assert main("encode", (*ASKED, "--file", str(tmp_path / "message"))) == 2
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
+
+
+def test_what_travels_inside_is_decoded_encoded_shown_and_listed_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = ("--data", "offset-commit-value", "--version", "3")
+    given = {"offset": 5, "leaderEpoch": 1, "metadata": "x", "commitTimestamp": 7}
+    (tmp_path / "json").write_text(json.dumps(given))
+    digits = run(capsys, "encode", *asked, "--hex", "--file", str(tmp_path / "json")).strip()
+    told = json.loads(run(capsys, "decode", *asked, "--hex", digits))
+    assert (told["data"], told["version"], told["message"]) == ("OffsetCommitValue", 3, given)
+    assert told["fields"][2] == {"offset": 12, "size": 3, "path": "metadata", "value": "x"}
+    (tmp_path / "told").write_text(json.dumps(told))
+    assert run(capsys, "encode", *asked, "--hex", "--file", str(tmp_path / "told")).strip() == digits
+    assert "commitTimestamp: Int64" in run(capsys, "show", "offset-commit-value", "3")
+    listed = run(capsys, "apis", "--data")
+    assert "OffsetCommitKey" in listed and "__consumer_offsets" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("decode", "--data", "nothing", "--version", "0", "--hex", "00"), "kafkaproto apis --data"),
+        (("decode", "--data", "voters-record", "--version", "7", "--hex", "00"), "VotersRecord has no v7"),
+        (("decode", "--data", "voters-record", "--version", "0", "--hex", "00", "--response"), "--response"),
+        (("apis", "--data", "--release", "2.8"), "leave one of the two away"),
+    ],
+)
+def test_what_cannot_be_told_about_data_is_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    assert main(arguments[0], arguments[1:]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and said in err and err.count("\n") == 1

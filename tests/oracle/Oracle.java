@@ -4,6 +4,8 @@
 //   dec <Message> <version> <hex>      -> <bytes read> <hex of what Kafka writes back> <json>
 //   move <Message> <version> <other version>,<hex>  -> hex of what Kafka writes in the other version, if it can
 //   layouts <Message>                  -> json: for every version the layout as a tree of types
+//   record <hex of the key> <hex of the value> -> hex of both, as the group coordinator writes back what it read
+//   recordtypes <group|share|transaction>  -> json: the number in front of a coordinator's keys to the names of key and value
 //   batch <json>                       -> hex of the record batch that Kafka builds
 //   records <hex>                      -> json: header and records of every batch, as Kafka reads them
 //
@@ -75,6 +77,10 @@ public class Oracle {
                 return HEX.formatHex(bytes(fromBytes(words[1], Short.parseShort(words[2]), HEX.parseHex(rest[1])), rest[0]));
             case "layouts":
                 return layouts(words[1]);
+            case "record":
+                return record(HEX.parseHex(words[1]), HEX.parseHex(words[2]));
+            case "recordtypes":
+                return recordTypes(words[1]);
             case "batch":
                 return HEX.formatHex(batch(JSON.readTree(words[1])));
             case "records":
@@ -86,7 +92,8 @@ public class Oracle {
     // requests, responses and headers; then data that travels inside of them and inside of records
     static final String[] PLACES = {
         "org.apache.kafka.common.message.%sData", "org.apache.kafka.common.message.%s",
-        "org.apache.kafka.coordinator.group.generated.%s", "org.apache.kafka.coordinator.transaction.generated.%s"};
+        "org.apache.kafka.coordinator.group.generated.%s", "org.apache.kafka.coordinator.transaction.generated.%s",
+        "org.apache.kafka.coordinator.share.generated.%s"};
 
     static Class<?> type(String message, String suffix) throws Exception {
         for (String place : PLACES)
@@ -134,6 +141,27 @@ public class Oracle {
             if (schemas[version] != null)
                 versions.set(Integer.toString(version), tree(schemas[version]));
         return JSON.writeValueAsString(versions);
+    }
+
+    // by name, because the older release has no such class
+    static String record(byte[] key, byte[] value) throws Exception {
+        Class<?> type = Class.forName("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde");
+        Object serde = type.getConstructor().newInstance();
+        Object read = type.getMethod("deserialize", ByteBuffer.class, ByteBuffer.class)
+            .invoke(serde, ByteBuffer.wrap(key), ByteBuffer.wrap(value));
+        return HEX.formatHex((byte[]) type.getMethod("serializeKey", Object.class).invoke(serde, read)) + " "
+            + HEX.formatHex((byte[]) type.getMethod("serializeValue", Object.class).invoke(serde, read));
+    }
+
+    static String recordTypes(String coordinator) throws Exception {
+        ObjectNode types = JSON.createObjectNode();
+        String name = String.format("org.apache.kafka.coordinator.%s.generated.CoordinatorRecordType", coordinator);
+        for (Object type : Class.forName(name).getEnumConstants()) {
+            ArrayNode names = types.putArray(type.getClass().getMethod("id").invoke(type).toString());
+            for (String part : new String[] {"newRecordKey", "newRecordValue"})
+                names.add(type.getClass().getMethod(part).invoke(type).getClass().getSimpleName());
+        }
+        return JSON.writeValueAsString(types);
     }
 
     @SuppressWarnings("unchecked")

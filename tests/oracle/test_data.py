@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
 
+from kafkaproto.coordinator_records import data_class, read_record, write_key, write_value
+from kafkaproto.data import DATA, RECORDS
 from kafkaproto.generator import SCHEMAS
 from kafkaproto.generator.refresh import OLDER_DATA, data, to_text
 from tests.kafkaproto.catalogue import DATA_ENTRIES, Entry
@@ -15,6 +18,11 @@ from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
 from tests.oracle.oracle import Oracle
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+
+COORDINATORS = {"__consumer_offsets": "group", "__transaction_state": "transaction", "__share_group_state": "share"}
+KEYS = {key for records in RECORDS.values() for key, _ in records.values()} - OLDER_DATA.keys()
+IN_BOTH = {name for name in KEYS if re.match("ConsumerGroup(?!Regular)|GroupMetadata", name)}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,38 @@ def test_the_definitions_are_those_of_the_jars() -> None:
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
 def test_X1_both_write_and_read_the_same_bytes_and_the_same_json(oracle: Oracle, newer: Oracle, entry: Entry) -> None:
     kafka = oracle if entry.name in OLDER_DATA else newer
+    # the newer release counts the versions of a key from 0; the number in front of it is what the older one counts
+    version = 0 if entry.name in KEYS else entry.version
     for obj in Values(entry.id).objects(entry.layout):
         ours, told = entry.layout.encode(obj), entry.layout.to_json(obj)
-        assert ours == kafka.encode(entry.name, entry.version, told)
-        assert kafka.decode(entry.name, entry.version, ours) == (len(ours), ours, told)
+        assert ours == kafka.encode(entry.name, version, told)
+        assert kafka.decode(entry.name, version, ours) == (len(ours), ours, told)
+
+
+@pytest.mark.parametrize("topic", RECORDS)
+def test_the_number_in_front_of_a_key_names_key_and_value_as_in_kafka(newer: Oracle, topic: str) -> None:
+    theirs = json.loads(newer.ask("recordtypes", COORDINATORS[topic]))
+    named = {int(number): tuple(name.removeprefix("Legacy") for name in names) for number, names in theirs.items()}
+    assert RECORDS[topic] == named
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in DATA_ENTRIES if entry.name in IN_BOTH], ids=lambda entry: entry.id
+)
+def test_the_number_is_the_version_of_the_key_in_the_older_release(oracle: Oracle, entry: Entry) -> None:
+    for obj in Values(entry.id).objects(entry.layout):
+        assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, entry.layout.to_json(obj))
+
+
+@pytest.mark.parametrize("kind", RECORDS["__consumer_offsets"])
+def test_the_group_coordinator_reads_the_records_that_we_write(newer: Oracle, kind: int) -> None:
+    names = RECORDS["__consumer_offsets"][kind]
+    versions = range(DATA[names[1]].min_version, DATA[names[1]].max_version + 1)
+    for version in versions if kind else (0,):  # the oldest key came with the oldest value only
+        made = Values(f"{names} {version}")
+        key = write_key(made.object(data_class(names[0]).layout(kind)), kind)
+        value = write_value(made.object(data_class(names[1]).layout(version)), version)
+        assert newer.ask("record", key.hex(), value.hex()).split() == [key.hex(), value.hex()]
+        again = read_record("__consumer_offsets", key, value)
+        assert again[1] is not None
+        assert (write_key(again[0], kind), write_value(again[1], version)) == (key, value)

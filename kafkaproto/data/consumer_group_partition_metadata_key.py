@@ -1,0 +1,27 @@
+# Generated from schemas/data/ConsumerGroupPartitionMetadataKey.json by `python -m kafkaproto.generator`. Do not edit.
+"""ConsumerGroupPartitionMetadataKey: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import String
+from kafkaproto.structs import Whole
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ConsumerGroupPartitionMetadataKey(Whole):
+    """versions 4, never flexible."""
+
+    group_id: str = ""  # v4
+
+
+CONSUMER_GROUP_PARTITION_METADATA_KEY_V4 = Message(
+    ConsumerGroupPartitionMetadataKey,
+    "group_id" / String,
+    versions="4",
+)
+
+LAYOUTS: dict[int, Message[ConsumerGroupPartitionMetadataKey]] = {
+    4: CONSUMER_GROUP_PARTITION_METADATA_KEY_V4,
+}
+ConsumerGroupPartitionMetadataKey.layouts = LAYOUTS

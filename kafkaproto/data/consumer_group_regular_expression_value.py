@@ -1,0 +1,35 @@
+# Generated from schemas/data/ConsumerGroupRegularExpressionValue.json by `python -m kafkaproto.generator`. Do not edit.
+"""ConsumerGroupRegularExpressionValue: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.arrays import CompactArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import CompactString, Int64
+from kafkaproto.structs import Whole
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ConsumerGroupRegularExpressionValue(Whole):
+    """versions 0, flexible from version 0."""
+
+    topics: list[str] = field(default_factory=list)
+    version: int = 0
+    timestamp: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0 = Message(
+    ConsumerGroupRegularExpressionValue,
+    "topics" / CompactArray(CompactString),
+    "version" / Int64,
+    "timestamp" / Int64,
+    Tags(),
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[ConsumerGroupRegularExpressionValue]] = {
+    0: CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE_V0,
+}
+ConsumerGroupRegularExpressionValue.layouts = LAYOUTS

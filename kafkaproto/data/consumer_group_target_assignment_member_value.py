@@ -1,0 +1,48 @@
+# Generated from schemas/data/ConsumerGroupTargetAssignmentMemberValue.json by `python -m kafkaproto.generator`. Do not edit.
+"""ConsumerGroupTargetAssignmentMemberValue: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.arrays import CompactArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import Int32, Uuid
+from kafkaproto.structs import Struct, Whole
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class TopicPartition(Struct):
+    """An item of ``ConsumerGroupTargetAssignmentMemberValue.topic_partitions``."""
+
+    topic_id: bytes = bytes(16)
+    partitions: list[int] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ConsumerGroupTargetAssignmentMemberValue(Whole):
+    """versions 0, flexible from version 0."""
+
+    topic_partitions: list[TopicPartition] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+TOPIC_PARTITION_V0 = Message(
+    TopicPartition,
+    "topic_id" / Uuid,
+    "partitions" / CompactArray(Int32),
+    Tags(),
+    versions="0",
+)
+
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0 = Message(
+    ConsumerGroupTargetAssignmentMemberValue,
+    "topic_partitions" / CompactArray(TOPIC_PARTITION_V0),
+    Tags(),
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[ConsumerGroupTargetAssignmentMemberValue]] = {
+    0: CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE_V0,
+}
+ConsumerGroupTargetAssignmentMemberValue.layouts = LAYOUTS

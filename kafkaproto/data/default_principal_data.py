@@ -1,0 +1,34 @@
+# Generated from schemas/data/DefaultPrincipalData.json by `python -m kafkaproto.generator`. Do not edit.
+"""DefaultPrincipalData: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import Bool, CompactString
+from kafkaproto.structs import Whole
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class DefaultPrincipalData(Whole):
+    """versions 0, flexible from version 0."""
+
+    type: str = ""
+    name: str = ""
+    token_authenticated: bool = False
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+DEFAULT_PRINCIPAL_DATA_V0 = Message(
+    DefaultPrincipalData,
+    "type" / CompactString,
+    "name" / CompactString,
+    "token_authenticated" / Bool,
+    Tags(),
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[DefaultPrincipalData]] = {
+    0: DEFAULT_PRINCIPAL_DATA_V0,
+}
+DefaultPrincipalData.layouts = LAYOUTS

@@ -1,0 +1,54 @@
+# Generated from schemas/data/ShareGroupCurrentMemberAssignmentValue.json by `python -m kafkaproto.generator`. Do not edit.
+"""ShareGroupCurrentMemberAssignmentValue: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass, field
+
+from kafkaproto.arrays import CompactArray
+from kafkaproto.message import Message
+from kafkaproto.primitives import Int32, Int8, Uuid
+from kafkaproto.structs import Struct, Whole
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class TopicPartitions(Struct):
+    """An item of ``ShareGroupCurrentMemberAssignmentValue.assigned_partitions``."""
+
+    topic_id: bytes = bytes(16)
+    partitions: list[int] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ShareGroupCurrentMemberAssignmentValue(Whole):
+    """versions 0, flexible from version 0."""
+
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    state: int = 0
+    assigned_partitions: list[TopicPartitions] = field(default_factory=list)
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+TOPIC_PARTITIONS_V0 = Message(
+    TopicPartitions,
+    "topic_id" / Uuid,
+    "partitions" / CompactArray(Int32),
+    Tags(),
+    versions="0",
+)
+
+SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0 = Message(
+    ShareGroupCurrentMemberAssignmentValue,
+    "member_epoch" / Int32,
+    "previous_member_epoch" / Int32,
+    "state" / Int8,
+    "assigned_partitions" / CompactArray(TOPIC_PARTITIONS_V0),
+    Tags(),
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[ShareGroupCurrentMemberAssignmentValue]] = {
+    0: SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE_V0,
+}
+ShareGroupCurrentMemberAssignmentValue.layouts = LAYOUTS

@@ -1,0 +1,27 @@
+# Generated from schemas/data/ShareGroupMetadataKey.json by `python -m kafkaproto.generator`. Do not edit.
+"""ShareGroupMetadataKey: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import String
+from kafkaproto.structs import Whole
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ShareGroupMetadataKey(Whole):
+    """versions 11, never flexible."""
+
+    group_id: str = ""  # v11
+
+
+SHARE_GROUP_METADATA_KEY_V11 = Message(
+    ShareGroupMetadataKey,
+    "group_id" / String,
+    versions="11",
+)
+
+LAYOUTS: dict[int, Message[ShareGroupMetadataKey]] = {
+    11: SHARE_GROUP_METADATA_KEY_V11,
+}
+ShareGroupMetadataKey.layouts = LAYOUTS

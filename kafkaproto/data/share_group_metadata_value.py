@@ -1,0 +1,32 @@
+# Generated from schemas/data/ShareGroupMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
+"""ShareGroupMetadataValue: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import Int32, Int64
+from kafkaproto.structs import Whole
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ShareGroupMetadataValue(Whole):
+    """versions 0, flexible from version 0."""
+
+    epoch: int = 0
+    metadata_hash: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+SHARE_GROUP_METADATA_VALUE_V0 = Message(
+    ShareGroupMetadataValue,
+    "epoch" / Int32,
+    "metadata_hash" / Int64,
+    Tags(),
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[ShareGroupMetadataValue]] = {
+    0: SHARE_GROUP_METADATA_VALUE_V0,
+}
+ShareGroupMetadataValue.layouts = LAYOUTS

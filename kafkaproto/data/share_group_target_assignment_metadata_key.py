@@ -1,0 +1,27 @@
+# Generated from schemas/data/ShareGroupTargetAssignmentMetadataKey.json by `python -m kafkaproto.generator`. Do not edit.
+"""ShareGroupTargetAssignmentMetadataKey: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import String
+from kafkaproto.structs import Whole
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ShareGroupTargetAssignmentMetadataKey(Whole):
+    """versions 12, never flexible."""
+
+    group_id: str = ""  # v12
+
+
+SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY_V12 = Message(
+    ShareGroupTargetAssignmentMetadataKey,
+    "group_id" / String,
+    versions="12",
+)
+
+LAYOUTS: dict[int, Message[ShareGroupTargetAssignmentMetadataKey]] = {
+    12: SHARE_GROUP_TARGET_ASSIGNMENT_METADATA_KEY_V12,
+}
+ShareGroupTargetAssignmentMetadataKey.layouts = LAYOUTS

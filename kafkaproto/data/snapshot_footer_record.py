@@ -1,0 +1,30 @@
+# Generated from schemas/data/SnapshotFooterRecord.json by `python -m kafkaproto.generator`. Do not edit.
+"""SnapshotFooterRecord: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import Int16
+from kafkaproto.structs import Whole
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class SnapshotFooterRecord(Whole):
+    """versions 0, flexible from version 0."""
+
+    version: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+SNAPSHOT_FOOTER_RECORD_V0 = Message(
+    SnapshotFooterRecord,
+    "version" / Int16,
+    Tags(),
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[SnapshotFooterRecord]] = {
+    0: SNAPSHOT_FOOTER_RECORD_V0,
+}
+SnapshotFooterRecord.layouts = LAYOUTS

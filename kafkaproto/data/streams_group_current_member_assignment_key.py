@@ -1,0 +1,29 @@
+# Generated from schemas/data/StreamsGroupCurrentMemberAssignmentKey.json by `python -m kafkaproto.generator`. Do not edit.
+"""StreamsGroupCurrentMemberAssignmentKey: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import String
+from kafkaproto.structs import Whole
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class StreamsGroupCurrentMemberAssignmentKey(Whole):
+    """versions 22, never flexible."""
+
+    group_id: str = ""  # v22
+    member_id: str = ""  # v22
+
+
+STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY_V22 = Message(
+    StreamsGroupCurrentMemberAssignmentKey,
+    "group_id" / String,
+    "member_id" / String,
+    versions="22",
+)
+
+LAYOUTS: dict[int, Message[StreamsGroupCurrentMemberAssignmentKey]] = {
+    22: STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY_V22,
+}
+StreamsGroupCurrentMemberAssignmentKey.layouts = LAYOUTS

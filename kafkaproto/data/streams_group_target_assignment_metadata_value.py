@@ -1,0 +1,30 @@
+# Generated from schemas/data/StreamsGroupTargetAssignmentMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
+"""StreamsGroupTargetAssignmentMetadataValue: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import Int32
+from kafkaproto.structs import Whole
+from kafkaproto.tags import Tags
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class StreamsGroupTargetAssignmentMetadataValue(Whole):
+    """versions 0, flexible from version 0."""
+
+    assignment_epoch: int = 0
+    unknown_tagged_fields: list[tuple[int, bytes]] | None = None
+
+
+STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0 = Message(
+    StreamsGroupTargetAssignmentMetadataValue,
+    "assignment_epoch" / Int32,
+    Tags(),
+    versions="0",
+)
+
+LAYOUTS: dict[int, Message[StreamsGroupTargetAssignmentMetadataValue]] = {
+    0: STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE_V0,
+}
+StreamsGroupTargetAssignmentMetadataValue.layouts = LAYOUTS

@@ -1,0 +1,27 @@
+# Generated from schemas/data/StreamsGroupTopologyKey.json by `python -m kafkaproto.generator`. Do not edit.
+"""StreamsGroupTopologyKey: classes for all versions, and the layout of each version."""
+
+from dataclasses import dataclass
+
+from kafkaproto.message import Message
+from kafkaproto.primitives import String
+from kafkaproto.structs import Whole
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class StreamsGroupTopologyKey(Whole):
+    """versions 23, never flexible."""
+
+    group_id: str = ""  # v23
+
+
+STREAMS_GROUP_TOPOLOGY_KEY_V23 = Message(
+    StreamsGroupTopologyKey,
+    "group_id" / String,
+    versions="23",
+)
+
+LAYOUTS: dict[int, Message[StreamsGroupTopologyKey]] = {
+    23: STREAMS_GROUP_TOPOLOGY_KEY_V23,
+}
+StreamsGroupTopologyKey.layouts = LAYOUTS

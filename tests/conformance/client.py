@@ -1,0 +1,97 @@
+"""A raw client on a blocking socket: one connection, requests built with the codec, nothing retried, nothing hidden.
+
+Must never know what stands at the other end, nor which clock it has: how one waits is the subject's business (`subjects`).
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from broker.testing.memory import key_of
+from kafkaproto.api import codec
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
+from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+
+CONNECT_SECONDS = 10.0
+
+
+class Closed(Exception):
+    """The broker closed the connection where an answer was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. elapsed_ms: since its request was sent, in the subject's time. data: the frame without its length."""
+
+    message: Any
+    correlation_id: int
+    elapsed_ms: float
+    data: bytes
+
+
+class Connection:
+    """One connection to one broker. `frame` counts correlation ids; `read` takes what is there without waiting longer than told."""
+
+    def __init__(self, host: str, port: int, client_id: str | None) -> None:
+        self.client_id = client_id
+        self.socket = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sent: dict[int, tuple[int, int, float]] = {}
+        """Correlation id to (api key, version, when it was sent)."""
+        self._next_id = 1
+        self._received = bytearray()
+        self._ended = False
+
+    def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
+        """The bytes of the next request, length first; its answer is expected."""
+        key = key_of(request)
+        out = start_frame()
+        encode_request_header(RequestHeader(key, version, self._next_id, self.client_id), out)
+        codec(key, version).encode_request(request, out, None)
+        finish_frame(out)
+        self.sent[self._next_id] = key, version, now_ms
+        self._next_id += 1
+        return bytes(out)
+
+    def send_bytes(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def take(self, seconds: float) -> tuple[int, bytes] | None:
+        """The next frame as (correlation id, frame without length), None if it is not there within `seconds`. Raises Closed."""
+        while True:
+            if len(self._received) >= LENGTH_BYTES:
+                length = int.from_bytes(self._received[:LENGTH_BYTES], "big")
+                if len(self._received) >= LENGTH_BYTES + length:
+                    data = bytes(self._received[LENGTH_BYTES : LENGTH_BYTES + length])
+                    del self._received[: LENGTH_BYTES + length]
+                    return int.from_bytes(data[:4], "big", signed=True), data
+            if self._ended:
+                raise Closed(f"closed with {len(self._received)} bytes of an answer received")
+            if not self._readable(seconds):
+                return None
+
+    def _readable(self, seconds: float) -> bool:
+        if not select.select([self.socket], [], [], seconds)[0]:
+            return False
+        try:
+            part = self.socket.recv(1 << 20)
+        except ConnectionError:
+            part = b""
+        self._received += part
+        self._ended = not part
+        return True
+
+    def decode(self, correlation_id: int, data: bytes, now_ms: float) -> Answer:
+        """A frame as an answer; trailing bytes behind it fail the test (X-1)."""
+        key, version, sent_ms = self.sent.pop(correlation_id)
+        view = memoryview(data)
+        _, position = decode_response_header(key, version, view, 0, len(data))
+        message, end = codec(key, version).decode_response(view, position, len(data))
+        assert end == len(data), f"{len(data) - end} bytes are left behind the answer"
+        return Answer(message, correlation_id, now_ms - sent_ms, data)
+
+    def close(self) -> None:
+        self.socket.close()

@@ -1,0 +1,75 @@
+"""Which subjects a run has, and one running cluster of each kind at a time.
+
+A test module says its profile with `PROFILE = "small"`; without one it is "default". A test takes the fixture `subject`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.conformance.foreign import check_profile
+from tests.conformance.real_kafka import RealKafka
+from tests.conformance.subjects import Foreign, Ours, OursManual, Subject
+
+KINDS: dict[str, Callable[[str], Subject]] = {
+    "ours-kafka": lambda profile: Ours(profile, "kafka"),
+    "ours-kafka-manual": lambda profile: OursManual(profile, "kafka"),
+    "ours-kip-manual": lambda profile: OursManual(profile, "kip"),
+    "real": RealKafka,
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance")
+    group.addoption("--bootstrap", help="HOST:PORT,... of a running cluster; else ours and a real Kafka are started")
+    group.addoption(
+        "--semantics", default="kafka", choices=("kip", "kafka"), help="what that cluster should do (kafka)"
+    )
+    group.addoption("--subjects", default=",".join(KINDS), help=f"which of {', '.join(KINDS)} to start (all)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "subject" not in metafunc.fixturenames:
+        return
+    config = metafunc.config
+    foreign = config.getoption("--bootstrap", None)
+    kinds = [foreign] if foreign else (config.getoption("--subjects", None) or ",".join(KINDS)).split(",")
+    profile = getattr(metafunc.module, "PROFILE", "default")
+    marks = {"real": (pytest.mark.java, pytest.mark.timeout(300))}
+    values = [pytest.param((kind, profile), id=kind, marks=marks.get(kind, ())) for kind in kinds]
+    metafunc.parametrize("running", values, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="session")
+def subjects() -> Iterator[dict[tuple[str, str], Subject]]:
+    """(kind, profile) to what runs. At most one cluster of a kind runs at a time."""
+    running: dict[tuple[str, str], Subject] = {}
+    yield running
+    for subject in running.values():
+        subject.stop()
+
+
+@pytest.fixture(scope="module")
+def running(request: pytest.FixtureRequest, subjects: dict[tuple[str, str], Subject]) -> Subject:
+    kind, profile = request.param
+    if (kind, profile) not in subjects:
+        for other in [key for key in subjects if key[0] == kind]:
+            subjects.pop(other).stop()
+        if kind in KINDS:
+            subjects[kind, profile] = KINDS[kind](profile)
+        else:
+            addresses = [address.rpartition(":") for address in kind.split(",")]
+            semantics = request.config.getoption("--semantics")
+            subjects[kind, profile] = Foreign([(host, int(port)) for host, _, port in addresses], semantics)
+    return subjects[kind, profile]
+
+
+@pytest.fixture
+def subject(running: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
+    """The cluster under test."""
+    if isinstance(running, Foreign):
+        check_profile(running, getattr(request.module, "PROFILE", "default"))
+    yield running
+    running.close_connections()

@@ -1,0 +1,233 @@
+"""What is tested: a running cluster of three brokers, its profile of settings, its clock, and what control over it we have.
+
+`Ours` runs in a thread of the test, on the wall clock or on a manual one; `Foreign` is any address; `real_kafka.RealKafka` starts
+Apache Kafka. A test asks a subject for connections, for time, and for control, and never which subject it is: where broker and
+documents differ it asks for `semantics`.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.clock import ManualClock
+from broker.testing import cluster
+from tests.conformance.client import Answer, Closed, Connection
+
+PROFILES = Path(__file__).with_name("profiles")
+PATIENCE_MS = 15_000
+TICK_SECONDS = 0.02
+
+
+def settings_of(profile: str) -> dict[str, str]:
+    """The broker settings of a profile, which each broker of a subject is started with."""
+    lines = (PROFILES / f"{profile}.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+class Subject(ABC):
+    """A cluster under test. Times are in ms of the subject's own clock."""
+
+    name: str
+    semantics: str
+    slack_ms: float
+    """How much later than asked an answer may come. Earlier than asked is never right."""
+    bootstrap: list[tuple[str, int]]
+
+    def __init__(self) -> None:
+        self._open: list[Connection] = []
+        self._topics = 0
+
+    # ---- connections and time ------------------------------------------------------------------------------------------------
+
+    def connect(self, broker_id: int = 0, client_id: str | None = "conformance") -> Connection:
+        """A connection to one broker; it is closed at the end of the test."""
+        made = Connection(*self.bootstrap[broker_id], client_id)
+        self._open.append(made)
+        return made
+
+    def close_connections(self) -> None:
+        for connection in self._open:
+            connection.close()
+        self._open.clear()
+
+    def new_name(self, prefix: str = "t") -> str:
+        """A topic name that no other test has, also not in a run before this one on the same cluster."""
+        self._topics += 1
+        return f"{prefix}-{self._topics}-{time.time_ns()}"
+
+    @abstractmethod
+    def now_ms(self) -> float: ...
+
+    @abstractmethod
+    def pass_ms(self, delta_ms: float) -> None:
+        """Let time pass."""
+
+    def send(self, connection: Connection, request: Any, version: int) -> int:
+        """Send one request; its correlation id."""
+        data = connection.frame(request, version, self.now_ms())
+        connection.send_bytes(data)
+        return max(connection.sent)
+
+    def ask(self, connection: Connection, request: Any, version: int) -> Any:
+        """Send one request and return the message of its answer."""
+        self.send(connection, request, version)
+        return self.answer(connection).message
+
+    def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
+        """The next answer. Fails when it does not come in time. Raises Closed."""
+        found = self.answer_or_none(connection, within_ms)
+        assert found is not None, f"no answer from {self.name} within {within_ms} ms"
+        return found
+
+    @abstractmethod
+    def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
+        """The next answer, or None when it does not come within `within_ms` of the subject's time. Raises Closed."""
+
+    def closed(self, connection: Connection, within_ms: float = PATIENCE_MS) -> bool:
+        """Whether the broker closes the connection in time without another word."""
+        try:
+            return self.answer_or_none(connection, within_ms) is None and False
+        except Closed:
+            return True
+
+    def assert_took(self, answer: Answer, wanted_ms: float) -> None:
+        """The answer came `wanted_ms` after its request: not earlier, and later only by what this subject's clock needs."""
+        assert wanted_ms - 1 <= answer.elapsed_ms <= wanted_ms + self.slack_ms, (
+            f"answered after {answer.elapsed_ms:.1f} ms, wanted {wanted_ms} to {wanted_ms + self.slack_ms}"
+        )
+
+    # ---- control: what nobody but who started the cluster has --------------------------------------------------------------------
+
+    @abstractmethod
+    def stop_broker(self, broker_id: int) -> None:
+        """End a broker as a process ends; others take over what it led."""
+
+    @abstractmethod
+    def start_broker(self, broker_id: int) -> None:
+        """It comes back on its port."""
+
+    @abstractmethod
+    def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
+        """From now on this broker takes nothing from the leader, and stays in the ISR as long as the settings let it."""
+
+    @abstractmethod
+    def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+
+class WallClock(Subject):
+    """A subject whose time is the wall's."""
+
+    slack_ms = 250.0
+
+    def now_ms(self) -> float:
+        return time.monotonic() * 1000
+
+    def pass_ms(self, delta_ms: float) -> None:
+        time.sleep(delta_ms / 1000)
+
+    def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
+        taken = connection.take(within_ms / 1000)
+        return None if taken is None else connection.decode(*taken, self.now_ms())
+
+
+class Foreign(WallClock):
+    """A broker at an address that we know nothing else of."""
+
+    def __init__(self, bootstrap: list[tuple[str, int]], semantics: str, name: str = "foreign") -> None:
+        super().__init__()
+        self.name, self.semantics, self.bootstrap = name, semantics, bootstrap
+
+    def _no_control(self) -> None:
+        pytest.skip("not prepared: needs control over the brokers, which an address alone does not give")
+
+    def stop_broker(self, broker_id: int) -> None:
+        self._no_control()
+
+    def start_broker(self, broker_id: int) -> None:
+        self._no_control()
+
+    def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
+        self._no_control()
+
+    def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
+        self._no_control()
+
+    def stop(self) -> None:
+        """It is not ours to stop."""
+
+
+class Ours(WallClock):
+    """Our broker, three of them in a thread, on the wall clock."""
+
+    clock = "system"
+
+    def __init__(self, profile: str, semantics: str) -> None:
+        super().__init__()
+        self.name, self.semantics = f"ours-{semantics}", semantics
+        self._stack = ExitStack()
+        config: dict[str, object] = dict(settings_of(profile))
+        config |= {f"{i}.broker.rack": f"r{i}" for i in range(3)}
+        self.cluster = self._stack.enter_context(
+            cluster(3, config=config, profile="kafka", semantics=semantics, clock=self.clock)  # type: ignore[arg-type]
+        )
+        addresses = [address.rpartition(":") for address in self.cluster.bootstrap_servers]
+        self.bootstrap = [(host, int(port)) for host, _, port in addresses]
+
+    def stop_broker(self, broker_id: int) -> None:
+        self.cluster.broker(broker_id).stop()
+
+    def start_broker(self, broker_id: int) -> None:
+        self.cluster.broker(broker_id).start()
+
+    def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
+        self.cluster.follower(topic, partition, broker_id).hold()
+
+    def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
+        self.cluster.follower(topic, partition, broker_id).release()
+
+    def stop(self) -> None:
+        self._stack.close()
+
+
+class OursManual(Ours):
+    """The same on a clock that moves only when a test waits: every time is exact."""
+
+    clock = "manual"
+    slack_ms = 0.0
+
+    def __init__(self, profile: str, semantics: str) -> None:
+        super().__init__(profile, semantics)
+        self.name = f"ours-{semantics}-manual"
+        assert isinstance(self.cluster.state.clock, ManualClock)
+
+    def now_ms(self) -> float:
+        return float(self.cluster.clock.now_ms())
+
+    def pass_ms(self, delta_ms: float) -> None:
+        self.cluster.clock.advance(int(delta_ms))
+
+    def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
+        limit = self.now_ms() + within_ms
+        while True:
+            self.cluster.clock.advance(0)  # all that was sent is handled, and what follows from it is written
+            while (taken := connection.take(TICK_SECONDS)) is None and self._is_sending():
+                """A sendfile takes real time and no virtual one."""
+            if taken is not None:
+                return connection.decode(*taken, self.now_ms())
+            deadline = self.cluster.run_in_loop(self.cluster.state.timers.next_deadline_ms)
+            if deadline is None or deadline > limit:
+                self.pass_ms(max(0.0, limit - self.now_ms()))
+                return None
+            self.pass_ms(deadline - self.now_ms())
+
+    def _is_sending(self) -> bool:
+        return any(channel._sending is not None for channel in self.cluster.server.loop._channels)
