@@ -39,10 +39,11 @@ class Struct:
         # `dataclass` makes each class twice: the second time, with slots, the fields are known
         fields: dict[str, dataclasses.Field[Any]] = cls.__dict__.get("__dataclass_fields__", {})
         for field in fields.values():
-            if isinstance(field.default_factory, type) and issubclass(field.default_factory, Struct):
+            make: Any = field.default_factory
+            if isinstance(make, type) and issubclass(make, Struct):
                 slot = cls.__dict__[field.name]
                 setattr(cls, unmade(field.name), slot)
-                setattr(cls, field.name, _made_when_looked_at(slot, field.default_factory))
+                setattr(cls, field.name, _made_when_looked_at(slot, make))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -59,7 +59,7 @@ TOPIC_ID = bytes(range(1, 17))
 
 @dataclass(frozen=True)
 class MessageCase:
-    """One version of a message. ``module`` is the API's name in paths; ``kio_decode`` is what is wanted against Rust."""
+    """One version of a message. ``kio_decode`` is what is wanted against Rust; ``as_buffers`` asks for one row more."""
 
     title: str
     key: ApiKey
@@ -67,6 +67,7 @@ class MessageCase:
     is_request: bool
     make: Callable[[], Any]
     kio_decode: float
+    as_buffers: bool = False
 
     @property
     def layout(self) -> Message[Any]:
@@ -190,7 +191,7 @@ def message_cases() -> list[MessageCase]:
         for partitions in (1, 1000):
             title = f"Fetch response v{version}, 1 MiB in {counted(partitions)}"
             make = lambda v=version, n=partitions: fetch_response(v, n)  # noqa: E731
-            made.append(MessageCase(title, ApiKey.FETCH, version, False, make, WITH_RECORDS))
+            made.append(MessageCase(title, ApiKey.FETCH, version, False, make, WITH_RECORDS, partitions == 1))
     for title, key, version, is_request, make in (
         ("Metadata response v12, 100 topics of 12 partitions", ApiKey.METADATA, 12, False, metadata),
         ("JoinGroup request v9, 3 protocols", ApiKey.JOIN_GROUP, 9, True, join_group_request),

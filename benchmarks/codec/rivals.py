@@ -16,6 +16,8 @@ from typing import Any
 
 from benchmarks.codec.cases import MessageCase
 from benchmarks.codec.stock import stock
+from kafkaproto.frame import spliced_parts
+from kafkaproto.primitives import Splices
 
 Work = Callable[[], object]
 
@@ -40,6 +42,35 @@ def ours(case: MessageCase, data: bytes) -> Directions:
         return out
 
     return Directions(lambda: layout.decode(data), to_buffer)
+
+
+class Elsewhere:
+    """Records that stay where they are: a range of memory, as a range of a file would be."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+def our_buffers(case: MessageCase, data: bytes) -> Work:
+    """The message as a list of buffers, for a socket that takes such; records are among them and not copied."""
+    layout = case.layout
+    message = layout.decode(data)
+    for topic in message.responses:
+        for partition in topic.partitions:
+            partition.records = Elsewhere(bytes(partition.records))
+    encode = layout.encode_flat
+
+    def to_buffers() -> list[Any]:
+        out = bytearray()
+        splices: Splices = []
+        encode(message, out, splices)
+        return list(spliced_parts(out, splices))
+
+    check(b"".join(part.data if isinstance(part, Elsewhere) else part for part in to_buffers()), data)
+    return to_buffers
 
 
 def kafka_python(case: MessageCase, data: bytes) -> Directions | None:
@@ -121,10 +152,13 @@ def message_works(case: MessageCase) -> dict[str, dict[str, Work]]:
         directions = make(case, data)
         if directions is not None:
             found[name] = directions
-    return {
+    works = {
         "decode": {name: directions.decode for name, directions in found.items()},
         "encode": {name: directions.encode for name, directions in found.items()},
     }
+    if case.as_buffers:
+        works["encode as buffers"] = {**works["encode"], "ours": our_buffers(case, data)}
+    return works
 
 
 def class_name(case: MessageCase) -> str:
