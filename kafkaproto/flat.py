@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 from kafkaproto.errors import EncodeError
@@ -163,11 +164,14 @@ def read_uvarint(b: Buffer, p: int) -> tuple[int, int]:
 
 def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
     """The rest of a varint whose first byte, already read, says that more follow."""
-    byte = b[p]
+    value = (first & 0x7F) + (b[p] << 7)
     p += 1
-    value = first & 0x7F | (byte & 0x7F) << 7
-    if byte < 0x80:
-        return value, p
+    return (value, p) if value < 0x4000 else read_uvarint_end(b, p, value)
+
+
+def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
+    """The rest of a varint of which two bytes are read; ``value`` has the second's first bit still in it."""
+    value &= 0x3FFF
     for shift in (14, 21, 28):
         byte = b[p]
         p += 1
@@ -262,6 +266,12 @@ SHORT_ARRAY = 16
 def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
     """``unpack_from`` of 0, 1, 2, … numbers of a format."""
     return tuple(unpacker(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
+
+
+@cache
+def endless(cls: type) -> Iterator[Any]:
+    """Empty objects of a class, as many as are asked for. One iterator for all, for it remembers nothing."""
+    return map(object.__new__, repeat(cls))
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from itertools import repeat
+from itertools import islice
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from construct import Construct
@@ -56,9 +56,13 @@ class Message(WireType, Generic[T]):
 
     def decode(self, buffer: bytes | bytearray | memoryview) -> T:
         """The object that the buffer starts with; bytes behind it are ignored, as in Kafka. Raises DecodeError."""
-        view = memoryview(buffer)
-        obj: T = self.decode_flat(view, 0, len(view))[0]
-        return obj
+        return self.decode_first(buffer)[0]
+
+    def decode_first(self, buffer: bytes | bytearray | memoryview) -> tuple[T, int]:
+        """The object that the buffer starts with, and how many bytes it took. Raises DecodeError."""
+        if type(buffer) is not bytes or not self.is_copied:
+            buffer = memoryview(buffer)
+        return self.decode_flat(buffer, 0, len(buffer))
 
     def encode(self, obj: T) -> bytes:
         """The bytes of an object. Raises EncodeError."""
@@ -80,7 +84,7 @@ class Message(WireType, Generic[T]):
         return obj
 
     @cached_property
-    def decode_flat(self) -> Callable[[memoryview, int, int], tuple[T, int]]:
+    def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
         """``(view, pos, end) -> (object, position behind it)``; nothing at or behind ``end`` is read."""
         text, code = self.decoder_text()
         code.names.update(failures=flat.DECODE_FAILURES, explain=self.explain_decode_failure)
@@ -95,12 +99,11 @@ class Message(WireType, Generic[T]):
 
     def decoder_text(self) -> tuple[str, FlatCode]:
         """The flat decoder's text, and the page with its constants."""
-        code = FlatCode(decoding=True, copied=not (self.leading or self.has_records))
+        code = FlatCode(decoding=True, copied=self.is_copied)
         self.emit_decode(code, "message")
         code.constant("Malformed", flat.Malformed)
         code.line("if p > n: raise Malformed")
         if code.copied:
-            # bytes are faster to index and to slice than a memoryview is
             prologue, position = ["    b = bytes(view[pos:end])", "    p = 0", "    n = len(b)"], "pos + p"
         else:
             prologue, position = ["    b = view[:end]", "    p = pos", "    n = len(b)"], "p"
@@ -121,7 +124,7 @@ class Message(WireType, Generic[T]):
         ]
         return code.text("def encode(o, out, splices):", prologue, epilogue), code
 
-    def explain_decode_failure(self, view: memoryview, pos: int, end: int, stopped: int) -> DecodeError:
+    def explain_decode_failure(self, view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
         """Read again with the readable form, to say where and why; it is slow, so large messages keep their secret."""
         if end - pos > EXPLAINED_BYTES:
             return DecodeError(self.cls.__name__, min(stopped, end), "cannot be read from about here on")
@@ -143,6 +146,12 @@ class Message(WireType, Generic[T]):
     def has_records(self) -> bool:
         """Whether a field somewhere below holds record batches, which are sliced and spliced, not copied."""
         return any(_holds_records(wire_type) for _, wire_type in self.fields)
+
+    @cached_property
+    def is_copied(self) -> bool:
+        """Whether the decoder makes `bytes` of its part of the buffer, which are faster to index and to slice. `bytes`
+        that are the message and nothing else are not copied even then."""
+        return not (self.leading or self.has_records)
 
     @cached_property
     def defaults(self) -> Defaults:
@@ -184,11 +193,11 @@ class Message(WireType, Generic[T]):
         self.emit_fields_decode(code, value)
 
     def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
-        # the iterator makes the empty objects; that is cheaper than a call for each
-        code.constant("new", object.__new__)
-        code.constant("repeat", repeat)
-        cls, item = code.constant(self.cls.__name__, self.cls), code.local("item")
-        objects = f"map(new, repeat({cls}, {count}))"
+        # an endless supply of empty objects is cheaper than a call for each
+        code.constant("islice", islice)
+        cls: Any = self.cls  # mypy takes the classes of objects without a hash for something without a hash
+        supply, item = code.constant(f"new_{cls.__name__}", flat.endless(cls)), code.local("item")
+        objects = f"islice({supply}, {count})"
         if self.row is not None:
             self._emit_rows_decode(code, items, item, objects, count, self.row)
             return

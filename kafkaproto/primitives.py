@@ -190,30 +190,27 @@ class LengthPrefixed(WireType):
         except struct.error:
             raise EncodeError(path, f"a length of {length} is too much") from None
 
-    def emit_length_decode(self, code: FlatCode, tail: str) -> str:
+    def emit_length_decode(self, code: FlatCode) -> str:
         """Write the reading of the length as it stands on the wire, and hand out its variable."""
         length = code.local("length")
         if self.compact:
             code.fixed("B", length)
-            code.constant(tail, getattr(flat, tail))
-            code.line(f"if {length} > 127: {length}, p = {tail}(b, p, {length})")
+            self.emit_tail_decode(code, length)
         else:
             code.fixed(self.width, length)
         return length
 
-    def emit_value_decode(
-        self,
-        code: FlatCode,
-        target: str,
-        empty: str,
-        emit_value: Callable[[str], None],
-        tail: str = "read_uvarint_tail",
-    ) -> None:
+    def emit_tail_decode(self, code: FlatCode, length: str) -> None:
+        """Write the reading of a compact length's further bytes."""
+        code.constant("read_uvarint_tail", flat.read_uvarint_tail)
+        code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
+
+    def emit_value_decode(self, code: FlatCode, target: str, empty: str, emit_value: Callable[[str], None]) -> None:
         """Write the reading of length and value; empty ones and null, which are frequent, are dealt with here.
 
-        ``emit_value`` gets the length's variable, ``tail`` is the function that reads a compact length's further bytes.
+        ``emit_value`` gets the length's variable.
         """
-        length = self.emit_length_decode(code, tail)
+        length = self.emit_length_decode(code)
         on_wire = 1 if self.compact else 0
         with code.block(f"if {length} > {on_wire}:"):
             emit_value(length)
@@ -290,7 +287,11 @@ class StringType(LengthPrefixed):
             text = f"b[p:{end}].decode('utf-8', 'replace')" if code.copied else f"str(b[p:{end}], 'utf-8', 'replace')"
             code.line(f"{target} = {text}", f"p = {end}")
 
-        self.emit_value_decode(code, target, "''", emit_text, tail="read_string_length_tail")
+        self.emit_value_decode(code, target, "''", emit_text)
+
+    def emit_tail_decode(self, code: FlatCode, length: str) -> None:
+        code.constant("read_string_length_tail", flat.read_string_length_tail)
+        code.line(f"if {length} > 127: {length}, p = read_string_length_tail(b, p, {length})")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         text, length = code.local("text"), code.local("length")
@@ -331,6 +332,13 @@ class BytesType(LengthPrefixed):
             code.line(f"{target} = {f'b[p:{end}]' if code.copied else f'bytes(b[p:{end}])'}", f"p = {end}")
 
         self.emit_value_decode(code, target, "b''", emit_slice)
+
+    def emit_tail_decode(self, code: FlatCode, length: str) -> None:
+        # two bytes are the rule here
+        code.constant("read_uvarint_end", flat.read_uvarint_end)
+        with code.block(f"if {length} > 127:"):
+            code.line(f"{length} += b[p] - 1 << 7", "p += 1")
+            code.line(f"if {length} > 16383: {length}, p = read_uvarint_end(b, p, {length})")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         data, length = self.emit_measure(code, source)

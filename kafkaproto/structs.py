@@ -82,8 +82,7 @@ class Whole(Struct):
 
         Record batches come out as slices of the buffer, everything else as values of its own.
         """
-        view = memoryview(buffer)
-        return cls.layout(version).decode_flat(view, 0, len(view))
+        return cls.layout(version).decode_first(buffer)
 
     def encode(self, version: int) -> bytes:
         """The bytes of the message, without header and length. Raises EncodeError, UnsupportedVersion."""

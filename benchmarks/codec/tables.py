@@ -21,7 +21,7 @@ Measured = dict[tuple[str, str], dict[str, list[float]]]
 COMMAND = "make bench"
 PURE = ("kafka-python", "aiokafka", "construct", "construct, compiled")
 NATIVE = ("aiokafka (C)", "kio (Rust)")
-MISSING = "–"
+MISSING = "-"
 
 
 @dataclass
@@ -60,11 +60,10 @@ class Cell:
         case = all_cases()[self.title]
         wanted = {"Python": PURE_WANTED}
         if isinstance(case, MessageCase):
-            wanted["kio (Rust)"] = case.kio_decode if self.kind == "decode" else ENCODE_WANTED
+            native, least = "kio (Rust)", case.kio_decode if self.kind == "decode" else ENCODE_WANTED
         else:
-            least = RECORDS_WANTED[case.work]
-            wanted |= {} if least is None else {"aiokafka (C)": least}
-        return wanted
+            native, least = "aiokafka (C)", RECORDS_WANTED[case.work]
+        return wanted if least is None else {**wanted, native: least}
 
     def verdict(self) -> str:
         """What is wanted, and what was missed."""
@@ -110,7 +109,7 @@ WORDS = {
         "The codec: reading messages",
         "How many times as long as `Message.decode` another codec takes for the same bytes (more than 1: we are faster). All but kio are "
         "Python. A records field is a slice for us and a copy for most others. construct and its compiled form read our layout, "
-        "written in construct's own classes. – : the codec has no such version.",
+        "written in construct's own classes. A dash: the codec has no such version.",
     ),
     "encode": (
         "The codec: writing messages",
