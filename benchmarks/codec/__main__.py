@@ -22,7 +22,7 @@ import kafkaproto
 from benchmarks.codec import costs, tables
 from benchmarks.codec.cases import all_cases
 
-PASSES, ROUNDS, ROUND_SECONDS = 3, 7, 0.01
+PASSES, ROUNDS, ROUND_SECONDS = 4, 7, 0.01
 QUICK = 1, 1, 0.001
 COST_REPEATS = 9
 

@@ -83,11 +83,21 @@ class MessageCase:
 
 @dataclass(frozen=True)
 class RecordCase:
-    """Something done with a batch of magic 2; ``work`` is iterate, keys, columns, build or checksum."""
+    """Something done with a batch of magic 2; ``work`` is iterate, keys, columns, build or checksum.
+
+    The records are all of one size, or ``mixed``: then no two neighbours are.
+    """
 
     title: str
     work: str
     compression: Compression = Compression.NONE
+    mixed: bool = False
+
+    def plain_records(self) -> list[tuple[bytes | None, bytes]]:
+        """Key and value, together a hundred bytes (on average, if mixed), of a thousand records."""
+        if self.mixed:
+            return [(None if i % 10 == 0 else b"k" * (i % 20), b"v" * (i * 37 % 181)) for i in range(RECORDS)]
+        return [(b"key-%06d" % i, b"%045d" % (i * 7919) + b"v" * 45) for i in range(RECORDS)]
 
 
 Case = MessageCase | RecordCase
@@ -96,11 +106,6 @@ Case = MessageCase | RecordCase
 def batch(size_bytes: int) -> bytes:
     """An uncompressed batch of this size, but for the varints."""
     return build_batch([NewRecord(b"x" * (size_bytes - 80), None, TIMESTAMP_MS)])
-
-
-def plain_records() -> list[tuple[bytes, bytes]]:
-    """Key and value, together a hundred bytes, of a thousand records; half of each value is always the same."""
-    return [(b"key-%06d" % i, b"%045d" % (i * 7919) + b"v" * 45) for i in range(RECORDS)]
 
 
 def produce_request(partitions: int, batch_bytes: int) -> ProduceRequest:
@@ -181,7 +186,7 @@ PURE_WANTED, PURE_MEDIAN_WANTED = 1.0, 2.0
 def message_cases() -> list[MessageCase]:
     made = []
     for version in (3, 9):
-        for partitions, batch_bytes in ((1, 16 * 1024), (100, 1024)):
+        for partitions, batch_bytes in ((1, 16 * 1024), (100, 1024), (100, 10 * 1024)):
             title = f"Produce request v{version}, {counted(partitions)} of {batch_bytes // 1024} KiB"
             make = lambda n=partitions, size=batch_bytes: produce_request(n, size)  # noqa: E731
             made.append(MessageCase(title, ApiKey.PRODUCE, version, True, make, WITH_RECORDS))
@@ -216,9 +221,13 @@ def record_cases() -> list[RecordCase]:
     kinds = list(Compression)
     return [
         *(RecordCase(f"iterate, {kind.name.lower()}", "iterate", kind) for kind in kinds),
+        RecordCase("iterate, none, mixed sizes", "iterate", mixed=True),
         RecordCase("keys only", "keys"),
+        RecordCase("keys only, mixed sizes", "keys", mixed=True),
         RecordCase("columns", "columns"),
+        RecordCase("columns, mixed sizes", "columns", mixed=True),
         *(RecordCase(f"build, {kind.name.lower()}", "build", kind) for kind in kinds),
+        RecordCase("build, none, mixed sizes", "build", mixed=True),
         RecordCase("verify the checksum of 1 MiB", "checksum"),
     ]
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from benchmarks.codec.cases import MIB, TIMESTAMP_MS, RecordCase, batch, plain_records
+from benchmarks.codec.cases import MIB, TIMESTAMP_MS, RecordCase, batch
 from benchmarks.codec.rivals import Work, check
 from kafkaproto.records.batch import NewRecord, build_batch, check_crc, records
 
@@ -33,7 +33,7 @@ def record_works(case: RecordCase) -> dict[str, dict[str, Work]]:
 
 
 def made_batch(case: RecordCase) -> bytes:
-    made = [NewRecord(value, key, TIMESTAMP_MS + i) for i, (key, value) in enumerate(plain_records())]
+    made = [NewRecord(value, key, TIMESTAMP_MS + i) for i, (key, value) in enumerate(case.plain_records())]
     return build_batch(made, compression=case.compression)
 
 
@@ -69,7 +69,7 @@ def iterate(case: RecordCase) -> dict[str, Work]:
 def keys(case: RecordCase) -> dict[str, Work]:
     data = made_batch(case)
     keys_of = lately("keys")
-    expected = [key for key, _ in plain_records()]
+    expected = [key for key, _ in case.plain_records()]
     works: dict[str, Work] = {"ours": lambda: exhaust(keys_of(data))}
     check(list(keys_of(data)), expected)
     for name, read in batch_readers().items():
@@ -85,7 +85,7 @@ def columns(case: RecordCase) -> dict[str, Work]:
     works: dict[str, Work] = {"ours": lambda: columns_of(data)}
     found = columns_of(data)
     expected = [plain(record) for record in records(data)]
-    check((list(found.offsets), list(found.timestamps)), ([o for o, *_ in expected], [t for _, t, *_ in expected]))
+    check(list(zip(found.offsets, found.timestamps, *taken_out(found), strict=True)), expected)
     for name, read in batch_readers().items():
         works[name] = lambda read=read: list(zip(*map(plain, read(data)), strict=True))
         check([plain(record) for record in read(data)], expected)
@@ -98,7 +98,7 @@ def build(case: RecordCase) -> dict[str, Work]:
     from aiokafka.record._crecords import DefaultRecordBatchBuilder as AiokafkaC
     from kafka.record import default_records as kafka_python
 
-    given = plain_records()
+    given = case.plain_records()
 
     def ours() -> bytes:
         made = [NewRecord(value, key, TIMESTAMP_MS) for key, value in given]
@@ -132,7 +132,7 @@ def build(case: RecordCase) -> dict[str, Work]:
     return works
 
 
-def built_by_kio(given: list[tuple[bytes, bytes]]) -> bytes:
+def built_by_kio(given: list[tuple[bytes | None, bytes]]) -> bytes:
     from kio.records.schema import NewRecordBatch, Record
     from kio.records.writers import write_new_batch
 
@@ -157,6 +157,17 @@ def checksum(case: RecordCase) -> dict[str, Work]:
     for work in works.values():
         check(work(), True)
     return works
+
+
+def taken_out(columns: Any) -> tuple[list[bytes | None], list[bytes | None]]:
+    """The keys and values that our columns tell the places of."""
+    data = columns.payload
+    ranges = (columns.key_starts, columns.key_ends), (columns.value_starts, columns.value_ends)
+    keys, values = (
+        [bytes(data[start:end]) if start >= 0 else None for start, end in zip(*places, strict=True)]
+        for places in ranges
+    )
+    return keys, values
 
 
 WORKS: dict[str, Callable[[RecordCase], dict[str, Work]]] = {
