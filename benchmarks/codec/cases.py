@@ -52,6 +52,8 @@ from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.records.compression import Compression
 
 MIB = 1 << 20
+AS_BUFFERS = "encode as buffers"
+"""The kind of work that no other codec does: writing without a copy of the records."""
 RECORDS = 1000
 TIMESTAMP_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(1, 17))

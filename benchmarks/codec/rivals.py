@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from benchmarks.codec.cases import MessageCase
+from benchmarks.codec.cases import AS_BUFFERS, MessageCase
 from benchmarks.codec.stock import stock
 from kafkaproto.frame import spliced_parts
 from kafkaproto.primitives import Splices
@@ -157,7 +157,7 @@ def message_works(case: MessageCase) -> dict[str, dict[str, Work]]:
         "encode": {name: directions.encode for name, directions in found.items()},
     }
     if case.as_buffers:
-        works["encode as buffers"] = {**works["encode"], "ours": our_buffers(case, data)}
+        works[AS_BUFFERS] = {**works["encode"], "ours": our_buffers(case, data)}
     return works
 
 
