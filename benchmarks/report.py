@@ -15,16 +15,8 @@ def write_section(
     key: str, title: str, command: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
     """Replace the section `key`, or add it. Returns what was written."""
-    begin, end = f"<!-- {key} -->", f"<!-- /{key} -->"
-    table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    table += ["| " + " | ".join(row) + " |" for row in rows]
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}"
-    day = datetime.date.today().isoformat()
-    section = (
-        f"{begin}\n## {title}\n\n{text}\n\nMade by `{command}` on {day} ({machine}).\n\n"
-        + "\n".join(table)
-        + f"\n{end}"
-    )
+    section = section_text(key, title, command, text, head, rows)
+    begin, end = markers(key)
     page = PAGE.read_text() if PAGE.exists() else "# Benchmarks\n"
     if begin in page and end in page:
         page = page[: page.index(begin)] + section + page[page.index(end) + len(end) :]
@@ -32,3 +24,20 @@ def write_section(
         page = page.rstrip("\n") + "\n\n" + section + "\n"
     PAGE.write_text(page)
     return section
+
+
+def section_text(
+    key: str, title: str, command: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]
+) -> str:
+    """The section as it stands in the page, its markers included."""
+    begin, end = markers(key)
+    table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    table += ["| " + " | ".join(row) + " |" for row in rows]
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}"
+    made = f"Made by `{command}` on {datetime.date.today().isoformat()} ({machine})."
+    return "\n".join([begin, f"## {title}\n\n{text}\n\n{made}\n", *table, end])
+
+
+def markers(key: str) -> tuple[str, str]:
+    """What stands around a section."""
+    return f"<!-- {key} -->", f"<!-- /{key} -->"

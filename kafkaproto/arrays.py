@@ -36,16 +36,19 @@ class ArrayType(LengthPrefixed):
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_items(count: str) -> None:
+            if self.is_numeric:
+                self._emit_numbers_decode(code, target, count)
+                return
             code.constant("Malformed", flat.Malformed)
             if self.compact:
                 code.line(f"{count} -= 1")
-            code.line(f"if not 0 <= {count} <= n - p: raise Malformed")
-            if self.is_numeric:
-                self._emit_numbers_decode(code, target, count)
-            else:
-                self._emit_loop_decode(code, target, count)
+            code.line(f"if {count} > n - p: raise Malformed")
+            # a list of its own: the target may belong to the loop around this one
+            items = code.local("items")
+            self.item.emit_items_decode(code, items, count)
+            code.line(f"{target} = {items}")
 
-        self.emit_value_decode(code, target, emit_items)
+        self.emit_value_decode(code, target, "[]", emit_items)
 
     @property
     def is_numeric(self) -> bool:
@@ -53,23 +56,16 @@ class ArrayType(LengthPrefixed):
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:
-        fmt = self.item.fmt
+        fmt, size = self.item.fmt, self.item.size
         unpackers = code.constant(f"unpack_array_{flat.identifier(fmt)}", flat.array_unpackers(fmt))
         code.constant("read_long_array", flat.read_long_array)
+        number = f"{count} - 1" if self.compact else count
         code.line(
-            f"if {count} <= {flat.SHORT_ARRAY}: {target} = list({unpackers}[{count}](b, p))",
-            f"else: {target} = list(read_long_array(b, p, {count}, {fmt!r}))",
-            f"p += {count} * {self.item.size}",
+            f"if {count} <= {flat.SHORT_ARRAY}:",
+            f"    {target} = [*{unpackers}[{number}](b, p)]",
+            f"    p += {count} * {size}" + (f" - {size}" if self.compact else ""),
+            f"else: {target}, p = read_long_array(b, p, n, {number}, {fmt!r})",
         )
-
-    def _emit_loop_decode(self, code: FlatCode, target: str, count: str) -> None:
-        # a list of its own: the target may be a variable of the loop around this one
-        items, item = code.local("items"), code.local("item")
-        code.line(f"{items} = []")
-        with code.block(f"for _ in range({count}):"):
-            self.item.emit_decode(code, item)
-            code.line(f"{items}.append({item})")
-        code.line(f"{target} = {items}")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         items, count = code.local("items"), code.local("count")

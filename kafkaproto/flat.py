@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 from kafkaproto.errors import EncodeError
@@ -163,8 +164,15 @@ def read_uvarint(b: Buffer, p: int) -> tuple[int, int]:
 
 def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
     """The rest of a varint whose first byte, already read, says that more follow."""
-    value = first & 0x7F
-    for shift in (7, 14, 21, 28):
+    value = (first & 0x7F) + (b[p] << 7)
+    p += 1
+    return (value, p) if value < 0x4000 else read_uvarint_end(b, p, value)
+
+
+def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
+    """The rest of a varint of which two bytes are read; ``value`` has the second's first bit still in it."""
+    value &= 0x3FFF
+    for shift in (14, 21, 28):
         byte = b[p]
         p += 1
         value |= (byte & 0x7F) << shift
@@ -177,10 +185,20 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
     return value, p
 
 
+def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
+    """The same for the length + 1 of a string; Malformed above Kafka's limit."""
+    length_plus_one, p = read_uvarint_tail(b, p, first)
+    if length_plus_one > MAX_STRING_BYTES + 1:
+        raise Malformed("a string has at most 32767 bytes")
+    return length_plus_one, p
+
+
 def uvarint(value: int) -> bytes:
     """The bytes of an unsigned varint."""
     if value < 0x80:
         return value.to_bytes(1, "big")
+    if value < 0x4000:
+        return (value & 0x7F | 0x80 | value >> 7 << 8).to_bytes(2, "little")
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -251,14 +269,28 @@ def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
 
 
 @cache
+def endless(cls: type) -> Iterator[Any]:
+    """Empty objects of a class, as many as are asked for. One iterator for all, for it remembers nothing."""
+    return map(object.__new__, repeat(cls))
+
+
+@cache
+def rows_unpacker(fmt: str) -> Callable[[Buffer], Iterator[tuple[Any, ...]]]:
+    """``iter_unpack`` of a format: the fields of structs that lie one behind the other."""
+    return layout(fmt).iter_unpack
+
+
+@cache
 def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
     """``pack`` of 0, 1, 2, … numbers of a format."""
     return tuple(packer(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 
 
-def read_long_array(b: Buffer, p: int, count: int, fmt: str) -> tuple[Any, ...]:
-    """Any number of numbers. The caller has checked that as many bytes are left, the struct checks the rest."""
-    return struct.unpack_from(f">{count}{fmt}", b, p)
+def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
+    """Any number of numbers: ``(list, position behind them)``. Malformed for more of them than bytes are left."""
+    if count > n - p:
+        raise Malformed("more numbers than bytes left")
+    return list(struct.unpack_from(f">{count}{fmt}", b, p)), p + count * layout(fmt).size
 
 
 def write_long_array(values: list[Any], fmt: str) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import islice
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from construct import Construct
@@ -17,8 +18,8 @@ from kafkaproto import flat
 from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
-from kafkaproto.primitives import RecordsType, Splices, WireType, read
-from kafkaproto.structs import Defaults, defaults_of, differs, emit_default, emit_differs
+from kafkaproto.primitives import FixedWidth, RecordsType, Splices, WireType, read
+from kafkaproto.structs import Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
 from kafkaproto.tags import Tags
 
 T = TypeVar("T")
@@ -55,9 +56,13 @@ class Message(WireType, Generic[T]):
 
     def decode(self, buffer: bytes | bytearray | memoryview) -> T:
         """The object that the buffer starts with; bytes behind it are ignored, as in Kafka. Raises DecodeError."""
-        view = memoryview(buffer)
-        obj: T = self.decode_flat(view, 0, len(view))[0]
-        return obj
+        return self.decode_first(buffer)[0]
+
+    def decode_first(self, buffer: bytes | bytearray | memoryview) -> tuple[T, int]:
+        """The object that the buffer starts with, and how many bytes it took. Raises DecodeError."""
+        if type(buffer) is not bytes or not self.is_copied:
+            buffer = memoryview(buffer)
+        return self.decode_flat(buffer, 0, len(buffer))
 
     def encode(self, obj: T) -> bytes:
         """The bytes of an object. Raises EncodeError."""
@@ -79,7 +84,7 @@ class Message(WireType, Generic[T]):
         return obj
 
     @cached_property
-    def decode_flat(self) -> Callable[[memoryview, int, int], tuple[T, int]]:
+    def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
         """``(view, pos, end) -> (object, position behind it)``; nothing at or behind ``end`` is read."""
         text, code = self.decoder_text()
         code.names.update(failures=flat.DECODE_FAILURES, explain=self.explain_decode_failure)
@@ -94,10 +99,11 @@ class Message(WireType, Generic[T]):
 
     def decoder_text(self) -> tuple[str, FlatCode]:
         """The flat decoder's text, and the page with its constants."""
-        code = FlatCode(decoding=True, copied=not (self.leading or self.has_records))
+        code = FlatCode(decoding=True, copied=self.is_copied)
         self.emit_decode(code, "message")
+        code.constant("Malformed", flat.Malformed)
+        code.line("if p > n: raise Malformed")
         if code.copied:
-            # bytes are faster to index and to slice than a memoryview is
             prologue, position = ["    b = bytes(view[pos:end])", "    p = 0", "    n = len(b)"], "pos + p"
         else:
             prologue, position = ["    b = view[:end]", "    p = pos", "    n = len(b)"], "p"
@@ -118,10 +124,10 @@ class Message(WireType, Generic[T]):
         ]
         return code.text("def encode(o, out, splices):", prologue, epilogue), code
 
-    def explain_decode_failure(self, view: memoryview, pos: int, end: int, stopped: int) -> DecodeError:
+    def explain_decode_failure(self, view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
         """Read again with the readable form, to say where and why; it is slow, so large messages keep their secret."""
         if end - pos > EXPLAINED_BYTES:
-            return DecodeError(self.cls.__name__, stopped, "cannot be read from about here on")
+            return DecodeError(self.cls.__name__, min(stopped, end), "cannot be read from about here on")
         try:
             self.parse(view[pos:end])
         except DecodeError as found:
@@ -140,6 +146,12 @@ class Message(WireType, Generic[T]):
     def has_records(self) -> bool:
         """Whether a field somewhere below holds record batches, which are sliced and spliced, not copied."""
         return any(_holds_records(wire_type) for _, wire_type in self.fields)
+
+    @cached_property
+    def is_copied(self) -> bool:
+        """Whether the decoder makes `bytes` of its part of the buffer, which are faster to index and to slice. `bytes`
+        that are the message and nothing else are not copied even then."""
+        return not (self.leading or self.has_records)
 
     @cached_property
     def defaults(self) -> Defaults:
@@ -172,18 +184,61 @@ class Message(WireType, Generic[T]):
     # The flat form
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
-        locals_ = {name: code.local(name) for name, _ in self.fields}
+        if target.isidentifier():
+            emit_new(code, target, self.cls)
+            self.emit_fields_decode(code, target)
+            return
+        value = code.local("struct")
+        emit_new(code, f"{target} = {value}", self.cls)
+        self.emit_fields_decode(code, value)
+
+    def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
+        # an endless supply of empty objects is cheaper than a call for each
+        code.constant("islice", islice)
+        cls: Any = self.cls  # mypy takes the classes of objects without a hash for something without a hash
+        supply, item = code.constant(f"new_{cls.__name__}", flat.endless(cls)), code.local("item")
+        objects = f"islice({supply}, {count})"
+        if self.row is not None:
+            self._emit_rows_decode(code, items, item, objects, count, self.row)
+            return
+        code.line(f"{items} = []")
+        with code.block(f"for {item} in {objects}:"):
+            self.emit_fields_decode(code, item)
+            code.line(f"{items}.append({item})")
+
+    @cached_property
+    def row(self) -> str | None:
+        """The struct format of all fields together, if they are all of fixed width and nothing else is there."""
+        formats = [wire_type.fmt for _, wire_type in self.fields if isinstance(wire_type, FixedWidth)]
+        return "".join(formats) if formats and len(formats) == len(self.fields) and not self.tags else None
+
+    def _emit_rows_decode(self, code: FlatCode, items: str, item: str, objects: str, count: str, row: str) -> None:
+        # structs of one size are filled in one pass over their bytes
+        rows, end = code.constant("rows_" + flat.identifier(row), flat.rows_unpacker(row)), code.local("q")
+        fields = "".join(f"{item}.{name}, " for name, _ in self.fields)
+        code.line(f"{end} = p + {count} * {flat.layout(row).size}", f"if {end} > n: raise Malformed")
+        code.line(f"{items} = [*{objects}]")
+        with code.block(f"for {item}, ({fields.strip()}) in zip({items}, {rows}(b[p:{end}])):"):
+            self._emit_defaults(code, item)
+        code.line(f"p = {end}")
+
+    def _emit_defaults(self, code: FlatCode, target: str) -> None:
+        present = {name for name, _ in self.fields}
+        emit_defaults(code, target, {name: make for name, make in self.defaults.items() if name not in present})
+
+    def emit_fields_decode(self, code: FlatCode, target: str) -> None:
+        """Write what fills the new and empty object ``target``. Nobody sees it before it is whole."""
+        self._emit_defaults(code, target)
         for name, wire_type in self.fields:
-            wire_type.emit_decode(code, locals_[name])
+            wire_type.emit_decode(code, f"{target}.{name}")
         if self.tags:
-            locals_.update(self.tags.emit_values_decode(code, self.defaults))
-        arguments = [locals_.get(name) or emit_default(code, make) for name, make in self.defaults.items()]
-        while arguments and list(self.defaults)[len(arguments) - 1] not in locals_:
-            arguments.pop()
-        cls = code.constant(self.cls.__name__, self.cls)
-        code.line(f"{target} = {cls}({', '.join(arguments)})")
+            self.tags.emit_values_decode(code, target)
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
+        if not source.isidentifier():
+            value = code.local("struct")
+            code.before(f"{value} = {source}")
+            source = value
         for name in self.absent:
             differs = emit_differs(code, f"{source}.{name}", self.defaults[name]())
             code.before(f"if {differs}: raise ValueError('{name} would be lost')")

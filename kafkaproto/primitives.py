@@ -45,6 +45,14 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         """Write the lines that read a value into the variable ``target``."""
         raise NotImplementedError
 
+    def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
+        """Write the lines that read ``count`` values into the new list ``items``."""
+        item = code.local("item")
+        code.line(f"{items} = []")
+        with code.block(f"for _ in range({count}):"):
+            self.emit_decode(code, item)
+            code.line(f"{items}.append({item})")
+
     def emit_encode(self, code: FlatCode, source: str) -> None:
         """Write the lines that append the value of the expression ``source`` to the output."""
         raise NotImplementedError
@@ -186,32 +194,41 @@ class LengthPrefixed(WireType):
         """Write the reading of the length as it stands on the wire, and hand out its variable."""
         length = code.local("length")
         if self.compact:
-            code.constant("read_uvarint_tail", flat.read_uvarint_tail)
             code.fixed("B", length)
-            code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
+            self.emit_tail_decode(code, length)
         else:
             code.fixed(self.width, length)
         return length
 
-    def emit_value_decode(self, code: FlatCode, target: str, emit_value: Callable[[str], None]) -> None:
-        """Write the reading of length and value; null is dealt with here, ``emit_value`` gets the length's variable."""
+    def emit_tail_decode(self, code: FlatCode, length: str) -> None:
+        """Write the reading of a compact length's further bytes."""
+        code.constant("read_uvarint_tail", flat.read_uvarint_tail)
+        code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
+
+    def emit_value_decode(self, code: FlatCode, target: str, empty: str, emit_value: Callable[[str], None]) -> None:
+        """Write the reading of length and value; empty ones and null, which are frequent, are dealt with here.
+
+        ``emit_value`` gets the length's variable.
+        """
         length = self.emit_length_decode(code)
-        if not self.nullable:
+        on_wire = 1 if self.compact else 0
+        with code.block(f"if {length} > {on_wire}:"):
             emit_value(length)
-            return
-        with code.block(f"if not {length}:" if self.compact else f"if {length} < 0:"):
-            code.line(f"{target} = None")
-        with code.block("else:"):
-            emit_value(length)
+        code.line(f"elif {length} == {on_wire}: {target} = {empty}")
+        if self.nullable:
+            code.line(f"else: {target} = None")
+        else:
+            code.constant("Malformed", flat.Malformed)
+            code.line("else: raise Malformed")
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Write the end of the value's bytes and its check (it also finds the null that may not be)."""
+        """Write the end of the value's bytes.
+
+        An end behind the message is not looked for: the slice is short then, whatever is read next fails, and the
+        last line of the function sees where ``p`` is.
+        """
         end = code.local("q")
-        code.constant("Malformed", flat.Malformed)
-        code.line(
-            f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}",
-            f"if not p <= {end} <= n: raise Malformed",
-        )
+        code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
@@ -266,14 +283,15 @@ class StringType(LengthPrefixed):
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_text(length: str) -> None:
-            if self.compact:
-                code.constant("Malformed", flat.Malformed)
-                code.line(f"if {length} > {flat.MAX_STRING_BYTES + 1}: raise Malformed")
             end = self.emit_slice_end(code, length)
             text = f"b[p:{end}].decode('utf-8', 'replace')" if code.copied else f"str(b[p:{end}], 'utf-8', 'replace')"
             code.line(f"{target} = {text}", f"p = {end}")
 
-        self.emit_value_decode(code, target, emit_text)
+        self.emit_value_decode(code, target, "''", emit_text)
+
+    def emit_tail_decode(self, code: FlatCode, length: str) -> None:
+        code.constant("read_string_length_tail", flat.read_string_length_tail)
+        code.line(f"if {length} > 127: {length}, p = read_string_length_tail(b, p, {length})")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         text, length = code.local("text"), code.local("length")
@@ -313,7 +331,14 @@ class BytesType(LengthPrefixed):
             end = self.emit_slice_end(code, length)
             code.line(f"{target} = {f'b[p:{end}]' if code.copied else f'bytes(b[p:{end}])'}", f"p = {end}")
 
-        self.emit_value_decode(code, target, emit_slice)
+        self.emit_value_decode(code, target, "b''", emit_slice)
+
+    def emit_tail_decode(self, code: FlatCode, length: str) -> None:
+        # two bytes are the rule here
+        code.constant("read_uvarint_end", flat.read_uvarint_end)
+        with code.block(f"if {length} > 127:"):
+            code.line(f"{length} += b[p] - 1 << 7", "p += 1")
+            code.line(f"if {length} > 16383: {length}, p = read_uvarint_end(b, p, {length})")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         data, length = self.emit_measure(code, source)
@@ -358,7 +383,7 @@ class RecordsType(BytesType):
             end = self.emit_slice_end(code, length)
             code.line(f"{target} = b[p:{end}]", f"p = {end}")
 
-        self.emit_value_decode(code, target, emit_view)
+        self.emit_value_decode(code, target, "b[p:p]", emit_view)
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         data, length = self.emit_measure(code, source)

@@ -25,10 +25,25 @@ Defaults = dict[str, Callable[[], Any]]
 
 
 class Struct:
-    """Base of the generated dataclasses: equality by value, and a text that leaves defaults out."""
+    """Base of the generated dataclasses: equality by value, and a text that leaves defaults out.
+
+    A field that is a struct itself is made when somebody looks at it, for most are never looked at (three of them in
+    every partition of a fetch response). Until then its slot, which flat code calls `unmade`, holds an ellipsis.
+    """
 
     __slots__: tuple[str, ...] = ()
     __hash__ = None  # type: ignore[assignment]  # structs are mutable
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # `dataclass` makes each class twice: the second time, with slots, the fields are known
+        fields: dict[str, dataclasses.Field[Any]] = cls.__dict__.get("__dataclass_fields__", {})
+        for field in fields.values():
+            make: Any = field.default_factory
+            if isinstance(make, type) and issubclass(make, Struct):
+                slot = cls.__dict__[field.name]
+                setattr(cls, unmade(field.name), slot)
+                setattr(cls, field.name, _made_when_looked_at(slot, make))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -67,8 +82,7 @@ class Whole(Struct):
 
         Record batches come out as slices of the buffer, everything else as values of its own.
         """
-        view = memoryview(buffer)
-        return cls.layout(version).decode_flat(view, 0, len(view))
+        return cls.layout(version).decode_first(buffer)
 
     def encode(self, version: int) -> bytes:
         """The bytes of the message, without header and length. Raises EncodeError, UnsupportedVersion."""
@@ -82,6 +96,28 @@ class Whole(Struct):
     def to_json(self, version: int) -> dict[str, Any]:
         """The message as JSON values, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
         return self.layout(version).to_json(self)
+
+
+UNMADE = "..."
+"""What stands in the slot of a struct that is not made yet, as flat code writes it."""
+
+
+def unmade(name: str) -> str:
+    """The name of the slot of a field that is a struct and may not be made yet."""
+    return f"_{name}"
+
+
+def _made_when_looked_at(slot: Any, make: type[Struct]) -> property:
+    get, put = slot.__get__, slot.__set__
+
+    def value(self: Struct) -> Any:
+        made = get(self)
+        if made is ...:
+            made = make()
+            put(self, made)
+        return made
+
+    return property(value, put)
 
 
 def defaults_of(cls: type) -> Defaults:
@@ -109,24 +145,40 @@ def differs(value: Any, default: Any) -> bool:
     return bool(value != default)
 
 
-def emit_default(code: FlatCode, make: Callable[[], Any]) -> str:
-    """The expression that makes a field's default."""
-    default = make()
-    if dataclasses.is_dataclass(default):
-        return code.constant(type(default).__name__, type(default)) + "()"
-    return repr(default)
+def emit_new(code: FlatCode, target: str, cls: type) -> None:
+    """Write the making of an empty object. Setting its slots one by one is cheaper than a call of ``__init__``."""
+    new = code.constant("new", object.__new__)
+    code.before(f"{target} = {new}({code.constant(cls.__name__, cls)})")
+
+
+def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
+    """Write the setting of fields to their defaults; those that share a constant share a line."""
+    constants: dict[str, list[str]] = {}
+    for name, make in defaults.items():
+        default = make()
+        if dataclasses.is_dataclass(default):
+            constants.setdefault(UNMADE, []).append(f"{target}.{unmade(name)}")
+        elif isinstance(default, list):
+            code.before(f"{target}.{name} = []")
+        else:
+            constants.setdefault(repr(default), []).append(f"{target}.{name}")
+    for text, targets in constants.items():
+        code.before(f"{' = '.join(targets)} = {text}")
 
 
 def emit_differs(code: FlatCode, source: str, default: Any) -> str:
-    """The expression that is true if the value must be sent. Structs are compared field by field, in place."""
+    """The expression that is true if the value must be sent. Structs that were made are compared field by field."""
     if dataclasses.is_dataclass(default):
+        owner, name = source.rsplit(".", 1)
+        value = code.local(name)
         fields = [
-            f"{source}.{f.name}"
+            f"{value}.{f.name}"
             if f.name == UNKNOWN_TAGS
-            else emit_differs(code, f"{source}.{f.name}", getattr(default, f.name))
+            else emit_differs(code, f"{value}.{f.name}", getattr(default, f.name))
             for f in dataclasses.fields(default)
         ]
-        return " or ".join([f"{source} is None", *fields])
+        differs = " or ".join([f"{value} is None", *fields])
+        return f"(({value} := {owner}.{unmade(name)}) is not {UNMADE} and ({differs}))"
     if isinstance(default, list):
         return f"({source} is None or len({source}) > 0)"
     return f"{source} is not None" if default is None else f"{source} != {default!r}"

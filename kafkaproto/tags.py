@@ -14,7 +14,7 @@ from kafkaproto import flat
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import WireType, parse_uvarint, read, remaining
-from kafkaproto.structs import UNKNOWN_TAGS, Defaults, differs, emit_default, emit_differs
+from kafkaproto.structs import UNKNOWN_TAGS, Defaults, differs, emit_differs
 
 
 class Tagged(WireType):
@@ -87,25 +87,19 @@ class Tags(WireType):
             raise EncodeError(f"{path}.{UNKNOWN_TAGS}", str(error)) from None
         stream.write(out)
 
-    def emit_values_decode(self, code: FlatCode, defaults: Defaults) -> dict[str, str]:
-        """Write the reading of the section; field name to its variable."""
-        count, unknown = code.local("tags"), code.local("unknown")
+    def emit_values_decode(self, code: FlatCode, target: str) -> None:
+        """Write the reading of the section into the object ``target``, whose fields have their defaults."""
+        count = code.local("tags")
         code.fixed("B", count)
-        variables = {field.name: code.local(field.name) for field in self.fields}
-        for name, variable in variables.items():
-            code.line(f"{variable} = {emit_default(code, defaults[name])}")
-        variables[UNKNOWN_TAGS] = unknown
-        code.line(f"{unknown} = None")
         if self.fields or self.reserved:
             with code.block(f"if {count}:"):
-                self._emit_loop(code, variables, count)
+                self._emit_loop(code, target, count)
         else:
             code.constant("read_raw_tags", flat.read_raw_tags)
-            code.line(f"if {count}: {unknown}, p = read_raw_tags(b, p, n, {count})")
-        return variables
+            code.line(f"if {count}: {target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
-    def _emit_loop(self, code: FlatCode, variables: dict[str, str], count: str) -> None:
-        tag, size, end, unknown = code.local("tag"), code.local("size"), code.local("q"), variables[UNKNOWN_TAGS]
+    def _emit_loop(self, code: FlatCode, target: str, count: str) -> None:
+        tag, size, end, unknown = code.local("tag"), code.local("size"), code.local("q"), f"{target}.{UNKNOWN_TAGS}"
         code.constant("read_uvarint", flat.read_uvarint)
         code.constant("read_uvarint_tail", flat.read_uvarint_tail)
         code.constant("Malformed", flat.Malformed)
@@ -117,7 +111,7 @@ class Tags(WireType):
             keyword = "if"
             for field in self.fields:
                 with code.block(f"{keyword} {tag} == {field.tag}:"):
-                    field.type.emit_decode(code, variables[field.name])
+                    field.type.emit_decode(code, f"{target}.{field.name}")
                     code.line(f"if p != {end}: raise Malformed")
                 keyword = "elif"
             if self.reserved:

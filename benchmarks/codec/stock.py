@@ -1,0 +1,64 @@
+"""A layout of ours in construct's own classes, as somebody would write it by hand who has only construct.
+
+Lengths that say null are fields beside their values, and tagged fields stay raw: what construct compiles best.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import construct
+from construct import this
+
+from kafkaproto.arrays import ArrayType
+from kafkaproto.message import Message
+from kafkaproto.primitives import BytesType, FixedWidth, LengthPrefixed, StringType, UuidType, WireType
+
+NUMBERS = {
+    "b": construct.Int8sb,
+    "h": construct.Int16sb,
+    "i": construct.Int32sb,
+    "q": construct.Int64sb,
+    "H": construct.Int16ub,
+    "I": construct.Int32ub,
+    "d": construct.Float64b,
+    "?": construct.Flag,
+}
+RAW_TAGS = construct.PrefixedArray(
+    construct.VarInt,
+    construct.Sequence(construct.VarInt, construct.Prefixed(construct.VarInt, construct.GreedyBytes)),
+)
+
+
+def stock(wire_type: WireType) -> construct.Construct:
+    """The same bytes, by construct alone."""
+    match wire_type:
+        case Message():
+            fields = [name / stock(field) for name, field in wire_type.fields]
+            return construct.Struct(*fields, *(["tags" / RAW_TAGS] if wire_type.tags else []))
+        case UuidType():
+            return construct.Bytes(16)
+        case FixedWidth():
+            return NUMBERS[wire_type.fmt]
+        case ArrayType(compact=False, nullable=False):
+            return construct.PrefixedArray(construct.Int32sb, stock(wire_type.item))
+        case StringType(compact=False, nullable=False):
+            return construct.PascalString(construct.Int16sb, "utf8")
+        case BytesType(compact=False, nullable=False):
+            return construct.Prefixed(construct.Int32sb, construct.GreedyBytes)
+        case LengthPrefixed():
+            return beside_its_length(wire_type)
+    raise TypeError(f"nothing in construct is like {wire_type}")
+
+
+def beside_its_length(wire_type: LengthPrefixed) -> construct.Construct:
+    if wire_type.compact:
+        prefix, present, length = construct.VarInt, this.length > 0, this.length - 1
+    else:
+        prefix, present, length = NUMBERS[wire_type.width], this.length >= 0, this.length
+    value: Any = construct.Bytes(length)
+    if isinstance(wire_type, ArrayType):
+        value = construct.Array(length, stock(wire_type.item))
+    elif isinstance(wire_type, StringType):
+        value = construct.StringEncoded(value, "utf8")
+    return construct.Struct("length" / prefix, "value" / construct.If(present, value))

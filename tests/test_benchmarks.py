@@ -1,0 +1,61 @@
+"""The benchmark of the codec runs, compares before it measures, and says what was missed. Nobody looks at times here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.codec import cases, tables
+from benchmarks.codec.rivals import by_construct, check
+from benchmarks.codec.stock import stock
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.codec", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_message_and_a_batch_are_measured_against_everybody_who_knows_them() -> None:
+    done = run("--quick", "--only", "ApiVersions response v[23]|iterate, lz4")
+    assert done.returncode == 0, done.stderr
+    rows = {line.split("|")[1].strip(): line.split("|")[2:-2] for line in done.stdout.splitlines() if " | " in line}
+    head = [name.strip() for name in rows["work"]]
+    assert head == ["kafka-python", "aiokafka", "aiokafka (C)"]  # of the last table
+    assert [float(ratio) > 0 for ratio in rows["iterate, lz4"]] == [True] * 3
+    assert [float(ratio) > 0 for ratio in rows["ApiVersions response v2, 60 APIs"]] == [True] * 5
+    assert rows["ApiVersions response v3, 60 APIs"][1].strip() == tables.MISSING, "aiokafka has no v3"
+
+
+def test_a_pattern_that_no_case_has_is_refused() -> None:
+    done = run("--only", "no such case")
+    assert done.returncode == 2 and "no case is called like" in done.stderr
+
+
+def test_codecs_that_disagree_are_not_measured() -> None:
+    with pytest.raises(ValueError, match="do not agree"):
+        check(b"\x00", b"\x01")
+
+
+@pytest.mark.parametrize("case", cases.message_cases(), ids=lambda case: case.title)
+def test_stock_construct_reads_and_writes_the_bytes_of_every_case(case: cases.MessageCase) -> None:
+    made = stock(case.layout)
+    data = case.layout.encode(case.make())
+    by_construct(made, data)
+    with pytest.raises(ValueError, match="do not agree"):
+        by_construct(made, data + b"\x00")
+
+
+def test_a_ratio_is_the_median_of_neighbours_and_what_is_missed_is_said() -> None:
+    title = "Metadata response v12, 100 topics of 12 partitions"
+    found = {(title, "decode"): {"ours": [1.0, 2.0, 1.0], "kafka-python": [3.0, 4.0, 9.0], "kio (Rust)": [0.4, 0.8, 1]}}
+    (cell,) = tables.cells(found)
+    assert cell.ratios == {"kafka-python": 3.0, "kio (Rust)": 0.4}
+    assert cell.verdict() == "Python ≥ 1, kio (Rust) ≥ 0.5 **missed**"
+    assert replace(cell, ratios={"construct": 0.9}).verdict() == "Python ≥ 1 **missed**"
+
+
+def test_every_case_has_its_own_name() -> None:
+    assert len(cases.all_cases()) == len([*cases.message_cases(), *cases.record_cases()])
