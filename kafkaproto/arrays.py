@@ -5,9 +5,10 @@ A count is never believed beyond the bytes that are left, and numbers are read a
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, BinaryIO
 
-from kafkaproto import flat
+from kafkaproto import flat, memory
 from kafkaproto.errors import EncodeError
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, LengthPrefixed, UuidType, WireType
@@ -21,10 +22,13 @@ class ArrayType(LengthPrefixed):
         self.item = item
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> list[Any] | None:
+        offset = stream.tell()
         count = self.parse_length(stream, path)
         if count is None:
             return None
-        return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(count)]
+        memory.spend(context, count * self.item_weight, path, offset)
+        first = context.skip(self, count, stream, context) if context is not None and "skip" in context else 0
+        return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(first, count)]
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and type(obj) not in (list, tuple):
@@ -40,12 +44,30 @@ class ArrayType(LengthPrefixed):
             if self.compact:
                 code.line(f"{count} -= 1")
             code.line(f"if not 0 <= {count} <= n - p: raise Malformed")
+            code.spend(count, self.item_weight)
             if self.is_numeric:
                 self._emit_numbers_decode(code, target, count)
             else:
                 self._emit_loop_decode(code, target, count)
 
         self.emit_value_decode(code, target, emit_items)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether some item takes more memory than its bytes allow (`kafkaproto.memory`)."""
+        return self._weight_of_item(memory.HEAVY) > 0
+
+    @cached_property
+    def item_weight(self) -> int:
+        """What an item takes beyond what nobody counts, at most; the items of arrays in it pay for themselves."""
+        return max(0, self._weight_of_item(memory.FREE))
+
+    def _weight_of_item(self, per_byte: int) -> int:
+        # numbers are a tuple before they are a list
+        return memory.ITEM + self.item.weight(per_byte) + (memory.POINTER if self.is_numeric else 0)
+
+    def weight(self, per_byte: int) -> int:
+        return memory.LIST + memory.LIST_SPARE - per_byte * self.prefix_size
 
     @property
     def is_numeric(self) -> bool:

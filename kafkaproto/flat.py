@@ -33,10 +33,12 @@ MAX_STRING_BYTES = 0x7FFF
 class FlatCode:
     """The text of one flat function while it is being written."""
 
-    def __init__(self, *, decoding: bool, copied: bool = False) -> None:
+    def __init__(self, *, decoding: bool, copied: bool = False, weighed: bool = False) -> None:
         self.decoding = decoding
         self.copied = copied
         """Whether ``b`` is always `bytes`, a copy of the message, and never the caller's memoryview."""
+        self.weighed = weighed
+        """Whether the decoder keeps count of the memory that it may still use, in ``room`` (`kafkaproto.memory`)."""
         self.out = "out"
         self.names: dict[str, Any] = {}
         self._lines: list[str] = []
@@ -69,6 +71,12 @@ class FlatCode:
         """Lines that come after everything that was asked for so far."""
         self._flush()
         self.before(*lines)
+
+    def spend(self, count: str, each: int) -> None:
+        """Pay for ``count`` things of ``each`` bytes, if this decoder counts."""
+        if self.weighed and each > 0:
+            self.constant("Malformed", Malformed)
+            self.line(f"room -= {count} * {each}", "if room < 0: raise Malformed")
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
@@ -200,12 +208,10 @@ RawTags = list[tuple[int, bytes]]
 
 
 def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None, int]:
-    """A tag section of a struct that has no tagged fields of its own; ``count`` is its first byte, not zero.
+    """A tag section of a struct that has no tagged fields of its own; ``count`` has been read.
 
     None for no tags, which a clumsy writer may say in two bytes.
     """
-    if count > 0x7F:
-        count, p = read_uvarint_tail(b, p, count)
     if count > n - p:
         raise Malformed("more tags than bytes left")
     raw: RawTags = []

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kafkaproto.errors import DecodeError
-from kafkaproto.message import Message
 from tests.kafkaproto.catalogue import ENTRIES, LATEST, Entry
 from tests.kafkaproto.example import EXAMPLE_ENTRIES
 from tests.kafkaproto.values import Values
@@ -135,13 +134,3 @@ def test_a_compact_string_above_kafkas_limit_is_refused() -> None:
     assert len(entry.layout.decode(longest + rest).group_id) == 32767
     with pytest.raises(DecodeError, match="32768 bytes is too long"):
         entry.layout.decode(b"\x81\x80\x02" + b"x" * 32768 + rest)
-
-
-def test_a_large_damaged_message_is_not_read_again_by_the_slow_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v1")
-    data = b"\x00\x00\x61\xa8" + b"\x00\x01a" * 25_000
-    assert len(entry.layout.decode(data).topics) == 25_000
-    monkeypatch.setattr(Message, "parse", lambda *_: pytest.fail("read again"))
-    with pytest.raises(DecodeError, match="about here") as error:
-        entry.layout.decode(data[:-1])
-    assert error.value.path == "MetadataRequest" and len(data) - 10 < error.value.offset < len(data)

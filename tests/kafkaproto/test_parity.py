@@ -72,7 +72,7 @@ def outcome(function: Any, argument: Any) -> Any:
     except DecodeError as error:
         return error.path, error.offset, error.reason
     except EncodeError as error:
-        return error.path, error.reason
+        return error.path, error.reason, error.versions
 
 
 def test_errors_name_the_field_and_the_byte() -> None:
