@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from kafkaproto import flat, memory
 from kafkaproto.errors import EncodeError
 from kafkaproto.flat import FlatCode
-from kafkaproto.primitives import FixedWidth, LengthPrefixed, UuidType, WireType
+from kafkaproto.primitives import FixedWidth, Int8, LengthPrefixed, UuidType, WireType
 
 
 class ArrayType(LengthPrefixed):
@@ -63,6 +63,8 @@ class ArrayType(LengthPrefixed):
         return max(0, self._weight_of_item(memory.FREE))
 
     def _weight_of_item(self, per_byte: int) -> int:
+        if self.item is Int8:
+            return memory.ITEM - per_byte
         # numbers are a tuple before they are a list
         return memory.ITEM + self.item.weight(per_byte) + (memory.POINTER if self.is_numeric else 0)
 
@@ -75,6 +77,11 @@ class ArrayType(LengthPrefixed):
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:
+        if self.item is Int8:
+            # Python keeps few negative numbers ready, and one for each byte would be forty times the byte
+            code.constant("SIGNED_BYTES", flat.SIGNED_BYTES)
+            code.line(f"{target} = [SIGNED_BYTES[byte] for byte in b[p : p + {count}]]", f"p += {count}")
+            return
         fmt = self.item.fmt
         unpackers = code.constant(f"unpack_array_{flat.identifier(fmt)}", flat.array_unpackers(fmt))
         code.constant("read_long_array", flat.read_long_array)

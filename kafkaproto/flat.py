@@ -250,6 +250,10 @@ SHORT_ARRAY = 16
 """Up to so many numbers there are ready-made structs for an array; replica lists are that short."""
 
 
+SIGNED_BYTES = (*range(128), *range(-128, 0))
+"""The int8 of each byte, to be shared."""
+
+
 @cache
 def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
     """``unpack_from`` of 0, 1, 2, … numbers of a format."""

@@ -137,12 +137,12 @@ class Message(WireType, Generic[T]):
     @cached_property
     def has_records(self) -> bool:
         """Whether a field somewhere below holds record batches, which are sliced and spliced, not copied."""
-        return any(isinstance(part, RecordsType) for part in _parts(self))
+        return any(isinstance(part, RecordsType) for part in parts(self))
 
     @cached_property
     def is_heavy(self) -> bool:
         """Whether decoding must keep count of its memory."""
-        return any(isinstance(part, ArrayType) and part.is_heavy for part in _parts(self))
+        return any(isinstance(part, ArrayType) and part.is_heavy for part in parts(self))
 
     @cached_property
     def defaults(self) -> Defaults:
@@ -275,7 +275,7 @@ class TaggedNullableStruct(NullableStruct):
         return marker == 0
 
 
-def _parts(wire_type: WireType) -> Iterator[WireType]:
+def parts(wire_type: WireType) -> Iterator[WireType]:
     """A wire type and all that are in it."""
     yield wire_type
     inner: tuple[WireType, ...] = ()
@@ -288,7 +288,7 @@ def _parts(wire_type: WireType) -> Iterator[WireType]:
             tagged = wire_type.tags.fields if wire_type.tags else ()
             inner = (*(kind for _, kind in wire_type.fields), *(field.type for field in tagged))
     for part in inner:
-        yield from _parts(part)
+        yield from parts(part)
 
 
 def _root(cls: type, path: str) -> str:

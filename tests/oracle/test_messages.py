@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 
 from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.message import parts
+from kafkaproto.primitives import Float64
 from tests.kafkaproto.catalogue import ENTRIES, Entry
 from tests.kafkaproto.values import Values
 from tests.oracle.oracle import Refused, Releases, without_records
@@ -15,7 +18,6 @@ from tests.oracle.oracle import Refused, Releases, without_records
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 MUTATIONS = 60
-
 
 INSTANCES = 200
 """For each version of each message, and of each release that has it."""
@@ -38,20 +40,16 @@ def test_X1_both_write_and_read_the_same_bytes_and_the_same_json(releases: Relea
             assert theirs == ours, obj
             shown = without_records(layout, fields)
             assert decoded == (len(data), data, shown), obj
-            assert_the_same_from_json(layout, decoded[2], obj)
             assert layout.decode(decoded[1]) == obj
-
-
-def assert_the_same_from_json(layout: Message[Any], fields: dict[str, Any], obj: Any) -> None:
-    read = layout.from_json(fields)
-    if layout.has_records:  # Kafka leaves their bytes out
-        assert layout.to_json(read) == fields
-    else:
-        assert layout.encode(read) == layout.encode(without_unknown_tags(layout, obj))
+            read = layout.from_json(decoded[2])
+            if layout.has_records:  # Kafka leaves their bytes out
+                assert layout.to_json(read) == shown
+            else:
+                assert layout.encode(read) == ours
 
 
 @pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if holds(entry.layout, Float64)], ids=lambda entry: entry.id
+    "entry", [entry for entry in ENTRIES if Float64 in parts(entry.layout)], ids=lambda entry: entry.id
 )
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 def test_numbers_that_json_lacks_are_the_words_that_kafka_writes(
