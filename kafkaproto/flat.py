@@ -9,6 +9,8 @@ bytearray and ``splices`` the caller's list or None.
 
 from __future__ import annotations
 
+import codecs
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +30,24 @@ DECODE_FAILURES = (Malformed, IndexError, struct.error)
 ENCODE_FAILURES = (struct.error, AttributeError, TypeError, ValueError, OverflowError, EncodeError)
 
 MAX_STRING_BYTES = 0x7FFF
+
+REPLACE = "kafkaproto.replace"
+"""The name of `replace_as_java_does` among the error handlers of codecs."""
+
+
+HALF_OF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
+    """Python's "replace", but that half of a surrogate pair becomes one U+FFFD, not one for each of its bytes."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    # the whole rest at once: a call for each bad byte would make such text a hundred times slower
+    rest = HALF_OF_A_PAIR.sub(b"\xff", error.object[error.start :])
+    return rest.decode("utf-8", "replace"), len(error.object)
+
+
+codecs.register_error(REPLACE, replace_as_java_does)
 
 
 class FlatCode:

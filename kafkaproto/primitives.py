@@ -252,7 +252,7 @@ class LengthPrefixed(WireType):
 
 
 class StringType(LengthPrefixed):
-    """UTF-8 text of at most 32767 bytes. Bytes that are no UTF-8 become U+FFFD, as in Kafka."""
+    """UTF-8 text of at most 32767 bytes. Bytes that are no UTF-8 become U+FFFD, as in Java."""
 
     def __init__(self, *, compact: bool, nullable: bool) -> None:
         super().__init__(width="h", compact=compact, nullable=nullable)
@@ -264,7 +264,7 @@ class StringType(LengthPrefixed):
             return None
         if length > flat.MAX_STRING_BYTES:
             raise DecodeError(path, offset, f"a string of {length} bytes is too long")
-        return str(read(stream, length, path), "utf-8", "replace")
+        return str(read(stream, length, path), "utf-8", flat.REPLACE)
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is None:
@@ -290,7 +290,8 @@ class StringType(LengthPrefixed):
                 code.constant("Malformed", flat.Malformed)
                 code.line(f"if {length} > {flat.MAX_STRING_BYTES + 1}: raise Malformed")
             end = self.emit_slice_end(code, length)
-            text = f"b[p:{end}].decode('utf-8', 'replace')" if code.copied else f"str(b[p:{end}], 'utf-8', 'replace')"
+            how = f"'utf-8', {flat.REPLACE!r}"
+            text = f"b[p:{end}].decode({how})" if code.copied else f"str(b[p:{end}], {how})"
             code.line(f"{target} = {text}", f"p = {end}")
 
         self.emit_value_decode(code, target, emit_text)

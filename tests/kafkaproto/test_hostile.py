@@ -125,6 +125,8 @@ def test_text_that_is_no_utf8_is_read_as_kafka_reads_it() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v1")
     request = entry.layout.decode(b"\x00\x00\x00\x01\x00\x03a\xff\xc3")
     assert request.topics[0].name == "a\ufffd\ufffd"
+    surrogates = b"\x00\x00\x00\x01\x00\x0b" + b"\xed\xa0\x80\xed\xb0\xed\xbf.\xf0\x9f\x98"
+    assert entry.layout.decode(surrogates).topics[0].name == "\ufffd\ufffd\ufffd.\ufffd"
 
 
 def test_a_compact_string_above_kafkas_limit_is_refused() -> None:

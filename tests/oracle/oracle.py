@@ -58,7 +58,9 @@ class Oracle:
         """What Kafka reads: (how many bytes, what it writes back, the message as JSON)."""
         return _decoded(self.ask("dec", name, version, data.hex()))
 
-    def many(self, name: str, version: int, told: list[dict[str, Any]], sent: list[bytes]) -> list[tuple[bytes, Decoded]]:
+    def many(
+        self, name: str, version: int, told: list[dict[str, Any]], sent: list[bytes]
+    ) -> list[tuple[bytes, Decoded]]:
         """`encode` of each JSON and `decode` of the bytes at the same place, all in one question."""
         pairs = [[fields, data.hex()] for fields, data in zip(told, sent, strict=True)]
         answers = json.loads(self.ask("many", name, version, json.dumps(pairs, separators=(",", ":"))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import product
 
 import pytest
 
@@ -121,3 +122,14 @@ def assert_kafka_agrees(releases: Releases, entry: Entry, damaged: bytes, error:
         return  # Kafka does not look at the size that a tagged field of its own announces; we do
     with pytest.raises(Refused):
         releases.decode(entry.name, entry.version, damaged)
+
+
+def test_text_that_is_no_utf8_is_read_as_java_reads_it(releases: Releases) -> None:
+    entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v1")
+    leads = (0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF4, 0xF5, 0xFF, 0x80, 0x41)
+    others = (0x41, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC2, 0xED, 0xF1)
+    names = [bytes((lead, *rest)) for n in range(4) for lead in leads for rest in product(others, repeat=n)]
+    data = len(names).to_bytes(4, "big") + b"".join(len(name).to_bytes(2, "big") + name for name in names)
+    for kafka in releases.having(entry.name, entry.version):
+        _, _, fields = kafka.decode(entry.name, entry.version, data)
+        assert fields == entry.layout.to_json(entry.layout.decode(data))
