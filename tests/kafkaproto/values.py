@@ -61,7 +61,7 @@ class Values:
         """An object whose fields of this layout have values; all others keep their defaults."""
         values = {name: self.value(wire_type) for name, wire_type in layout.fields}
         for field in layout.tags.fields if layout.tags else ():
-            if self.shape == "highest" or self.random.random() < 0.5:
+            if self.shape in ("highest", "tiny") or self.random.random() < 0.5:
                 values[field.name] = self.value(field.type)
         return layout.cls(**values)
 
