@@ -14,6 +14,8 @@ from io import SEEK_CUR, SEEK_END, SEEK_SET
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from construct import Container
+
 from kafkaproto import flat
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import FlatCode
@@ -47,9 +49,9 @@ class Window:
 
 def explain(layout: Message[Any], view: memoryview, pos: int, end: int) -> DecodeError | None:
     """What is wrong with the message between ``pos`` and ``end``; None if the readable form finds nothing."""
-    room = room_for(end - pos) if layout.is_heavy else inf
+    context = Container(skip=skip_sound_items, room=room_for(end - pos) if layout.is_heavy else inf)
     try:
-        layout.parse_stream(Window(view[:end], pos), skip=skip_sound_items, room=room)
+        layout._parse(Window(view[:end], pos), context, "(parsing)")  # type: ignore[arg-type]
     except DecodeError as found:
         return found
     return None

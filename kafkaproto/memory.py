@@ -32,8 +32,8 @@ SLACK = 48 * 1024
 OBJECT = 32  # with what the garbage collector keeps
 POINTER = 8
 LIST = 56
-LIST_SPARE = 47  # a list that grows by appending has up to this much more than ITEM for each of its items
-ITEM = 9  # a pointer, and an eighth for growing
+LIST_SPARE, ITEM = 20, 12
+"""A list that grows by appending takes at most so much, and so much for each item: 32 bytes for one, 128 for nine."""
 SHORTEST_TEXT = 76  # one character that is neither ASCII nor Latin-1, and those are shared
 SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36

@@ -43,7 +43,7 @@ def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
 def test_both_forms_refuse_the_same_bytes(entry: Entry) -> None:
     chance = random.Random(entry.id)
     values = Values(f"bytes {entry.id}")
-    for shape in ("small", "tiny", "wide", *["random"] * 37):
+    for shape in ("small", "tiny", "wide", *["random"] * 17):
         obj = values.object(entry.layout, shape)
         values.add_unknown_tags(entry.layout, obj)
         data = entry.layout.encode(obj)
@@ -65,7 +65,7 @@ def test_both_forms_refuse_the_same_truncations(entry: Entry) -> None:
 
 def assert_same_outcome(entry: Entry, data: bytes) -> None:
     flat, readable = outcome(entry.layout.decode, data), outcome(entry.layout.parse, data)
-    assert flat == readable
+    assert flat == readable or repr(flat) == repr(readable)  # a NaN is not equal to itself
     assert "cannot be read" not in str(flat), "the readable form found nothing wrong"
 
 
