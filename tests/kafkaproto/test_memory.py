@@ -86,7 +86,7 @@ def records_in(layout: Message[Any], data: bytes) -> int:
     """How many bytes of a message are records."""
     found = 0
     if layout.has_records:
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(StopIteration):
+        with pytest.MonkeyPatch.context() as patch:
             read = RecordsType._parse
 
             def watched(self: RecordsType, stream: Any, context: Any, path: str) -> Any:
@@ -98,7 +98,6 @@ def records_in(layout: Message[Any], data: bytes) -> int:
             patch.setattr(RecordsType, "_parse", watched)
             patch.setattr(memory, "spend", lambda *_: None)
             layout.parse(data)
-            raise StopIteration
     return found
 
 
@@ -130,12 +129,14 @@ def fields_of(layout: Message[Any]) -> list[Any]:
 
 
 class Ordinary(Smallest):
-    """Short names, one item in each array, nothing that is null: the least that somebody may mean."""
+    """Short names, one struct or three numbers in each array, nothing that is null: the least that somebody may mean."""
 
     def __init__(self, long: ArrayType) -> None:
         super().__init__(long, "abcde", 1)
 
     def value(self, kind: WireType) -> Any:
+        if isinstance(kind, ArrayType) and kind.is_numeric and kind is not self.long:
+            return [self.number(kind.item)] * 3
         return b"x" * 70 if isinstance(kind, RecordsType) else super().value(kind)
 
 
