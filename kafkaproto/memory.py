@@ -26,7 +26,7 @@ FREE = 12
 """So much of it nobody counts: the contents of strings and bytes, and numbers. What items take beyond, arrays pay for."""
 
 ROOM_PER_BYTE = HEAVY - FREE
-SLACK = 48 * 1024
+SLACK = 32 * 1024
 """Bytes that any message may take, however short. With the objects of one message this stays under 64 KiB."""
 
 OBJECT = 32  # with what the garbage collector keeps

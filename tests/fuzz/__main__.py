@@ -49,7 +49,8 @@ def fuzz(target: str, seconds: int, scratch: Path) -> int:
     ).returncode
     if status == 0:
         subprocess.run([*command, "-merge=1", str(after), str(before), *limits], check=True)
-        corpus.save(target, [path.read_bytes() for path in after.iterdir()])
+        # a merge keeps what reaches new lines, and layouts share their lines
+        corpus.save(target, [*seeds(target), *(path.read_bytes() for path in after.iterdir())])
     return status
 
 
