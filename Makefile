@@ -9,12 +9,13 @@ PYSPARK := pyspark==4.0.0
 STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance check generate rules bench race broker needs needs-java install
+.PHONY: help demo test conformance fuzz check generate rules bench race broker needs needs-java install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
 	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
 	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours"
+	@echo "make fuzz      coverage-guided fuzzing of the codec for SECONDS (1200); what it finds new goes into tests/fuzz/corpus"
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"
 	@echo "make rules     each rule of RULES.md names its tests, and they exist"
@@ -53,6 +54,11 @@ test: needs-java $(VENV)/.installed-all
 
 conformance: needs-java $(VENV)/.installed-all
 	@$(BIN)/python -m tests.conformance.card $(ARGS)
+
+fuzz: SECONDS ?= 1200
+fuzz: $(STAMP)
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(BIN)/python -m tests.fuzz $(SECONDS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -5,12 +5,13 @@ A count is never believed beyond the bytes that are left, and numbers are read a
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, BinaryIO
 
-from kafkaproto import flat
+from kafkaproto import flat, memory
 from kafkaproto.errors import EncodeError
 from kafkaproto.flat import FlatCode
-from kafkaproto.primitives import FixedWidth, LengthPrefixed, UuidType, WireType
+from kafkaproto.primitives import FixedWidth, Int8, LengthPrefixed, UuidType, WireType
 
 
 class ArrayType(LengthPrefixed):
@@ -21,10 +22,13 @@ class ArrayType(LengthPrefixed):
         self.item = item
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> list[Any] | None:
+        offset = stream.tell()
         count = self.parse_length(stream, path)
         if count is None:
             return None
-        return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(count)]
+        memory.spend(context, count * self.item_weight, path, offset)
+        first = context.skip(self, count, stream, context) if context is not None and "skip" in context else 0
+        return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(first, count)]
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and type(obj) not in (list, tuple):
@@ -37,12 +41,14 @@ class ArrayType(LengthPrefixed):
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_items(count: str) -> None:
             if self.is_numeric:
+                code.spend(count, self.item_weight)
                 self._emit_numbers_decode(code, target, count)
                 return
             code.constant("Malformed", flat.Malformed)
             if self.compact:
                 code.line(f"{count} -= 1")
             code.line(f"if {count} > n - p: raise Malformed")
+            code.spend(count, self.item_weight)
             # a list of its own: the target may belong to the loop around this one
             items = code.local("items")
             self.item.emit_items_decode(code, items, count)
@@ -51,15 +57,39 @@ class ArrayType(LengthPrefixed):
         self.emit_value_decode(code, target, "[]", emit_items)
 
     @property
+    def is_heavy(self) -> bool:
+        """Whether some item takes more memory than its bytes allow (`kafkaproto.memory`)."""
+        return self._weight_of_item(memory.HEAVY) > 0
+
+    @cached_property
+    def item_weight(self) -> int:
+        """What an item takes beyond what nobody counts, at most; the items of arrays in it pay for themselves."""
+        return max(0, self._weight_of_item(memory.FREE))
+
+    def _weight_of_item(self, per_byte: int) -> int:
+        if self.item is Int8:
+            return memory.ITEM - per_byte
+        # numbers are a tuple before they are a list
+        return memory.ITEM + self.item.weight(per_byte) + (memory.POINTER if self.is_numeric else 0)
+
+    def weight(self, per_byte: int) -> int:
+        return memory.LIST + memory.LIST_SPARE - per_byte * self.prefix_size
+
+    @property
     def is_numeric(self) -> bool:
         """Whether one struct format reads all items at once."""
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:
+        number = f"{count} - 1" if self.compact else count
+        if self.item is Int8:
+            # Python keeps few negative numbers ready, and one for each byte would be forty times the byte
+            code.constant("SIGNED_BYTES", flat.SIGNED_BYTES)
+            code.line(f"{target} = [SIGNED_BYTES[byte] for byte in b[p : p + {number}]]", f"p += {number}")
+            return
         fmt, size = self.item.fmt, self.item.size
         unpackers = code.constant(f"unpack_array_{flat.identifier(fmt)}", flat.array_unpackers(fmt))
         code.constant("read_long_array", flat.read_long_array)
-        number = f"{count} - 1" if self.compact else count
         code.line(
             f"if {count} <= {flat.SHORT_ARRAY}:",
             f"    {target} = [*{unpackers}[{number}](b, p)]",

@@ -28,12 +28,18 @@ class DecodeError(ProtocolError):
 
 
 class EncodeError(ProtocolError):
-    """A value that has no bytes: ``path`` names the field, ``reason`` says what is wrong with its value."""
+    """A value that has no bytes.
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+    ``path`` names the field (``FetchRequest.topics[0].topic``), ``reason`` says what is wrong with its value.
+    ``versions`` are those of the message that was to be written, ``"5-6"`` where two share a layout; empty where there
+    is no message.
+    """
+
+    def __init__(self, path: str, reason: str, versions: str = "") -> None:
+        super().__init__(f"{path}{f' in v{versions}' if versions else ''}: {reason}")
         self.path = path
         self.reason = reason
+        self.versions = versions
 
 
 class UnsupportedVersion(ProtocolError):

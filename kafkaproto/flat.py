@@ -9,6 +9,8 @@ bytearray and ``splices`` the caller's list or None.
 
 from __future__ import annotations
 
+import codecs
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,14 +32,34 @@ ENCODE_FAILURES = (struct.error, AttributeError, TypeError, ValueError, Overflow
 
 MAX_STRING_BYTES = 0x7FFF
 
+REPLACE = "kafkaproto.replace"
+"""The name of `replace_as_java_does` among the error handlers of codecs."""
+
+
+HALF_OF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
+    """Python's "replace", but that half of a surrogate pair becomes one U+FFFD, not one for each of its bytes."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    # the whole rest at once: a call for each bad byte would make such text a hundred times slower
+    rest = HALF_OF_A_PAIR.sub(b"\xff", error.object[error.start :])
+    return rest.decode("utf-8", "replace"), len(error.object)
+
+
+codecs.register_error(REPLACE, replace_as_java_does)
+
 
 class FlatCode:
     """The text of one flat function while it is being written."""
 
-    def __init__(self, *, decoding: bool, copied: bool = False) -> None:
+    def __init__(self, *, decoding: bool, copied: bool = False, weighed: bool = False) -> None:
         self.decoding = decoding
         self.copied = copied
         """Whether ``b`` is always `bytes`, a copy of the message, and never the caller's memoryview."""
+        self.weighed = weighed
+        """Whether the decoder keeps count of the memory that it may still use, in ``room`` (`kafkaproto.memory`)."""
         self.out = "out"
         self.names: dict[str, Any] = {}
         self._lines: list[str] = []
@@ -70,6 +92,12 @@ class FlatCode:
         """Lines that come after everything that was asked for so far."""
         self._flush()
         self.before(*lines)
+
+    def spend(self, count: str, each: int) -> None:
+        """Pay for ``count`` things of ``each`` bytes, if this decoder counts."""
+        if self.weighed and each > 0:
+            self.constant("Malformed", Malformed)
+            self.line(f"room -= {count} * {each}", "if room < 0: raise Malformed")
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
@@ -218,12 +246,10 @@ RawTags = list[tuple[int, bytes]]
 
 
 def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None, int]:
-    """A tag section of a struct that has no tagged fields of its own; ``count`` is its first byte, not zero.
+    """A tag section of a struct that has no tagged fields of its own; ``count`` has been read.
 
     None for no tags, which a clumsy writer may say in two bytes.
     """
-    if count > 0x7F:
-        count, p = read_uvarint_tail(b, p, count)
     if count > n - p:
         raise Malformed("more tags than bytes left")
     raw: RawTags = []
@@ -260,6 +286,10 @@ def _tag_number(field: tuple[int, bytes]) -> int:
 
 SHORT_ARRAY = 16
 """Up to so many numbers there are ready-made structs for an array; replica lists are that short."""
+
+
+SIGNED_BYTES = (*range(128), *range(-128, 0))
+"""The int8 of each byte, to be shared."""
 
 
 @cache

@@ -39,7 +39,7 @@ def to_json(layout: Message[Any], obj: Any, path: str = "") -> dict[str, Json]:
     for name in layout.absent:
         value = getattr(obj, name)
         if differs(value, layout.defaults[name]()):
-            raise EncodeError(f"{path}.{name}", f"is not in versions {layout.versions} and would be lost: {value!r}")
+            raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {value!r}")
     fields = list(layout.fields)
     tagged = layout.tags.fields if layout.tags else ()
     fields += [(f.name, f.type) for f in tagged if differs(getattr(obj, f.name), layout.defaults[f.name]())]
@@ -88,14 +88,14 @@ def from_json(layout: Message[Any], data: Json, path: str = "") -> Any:
     for name, kind in layout.fields:
         key = wire_name(layout, name)
         if key not in left:
-            raise EncodeError(f"{path}.{key}", f"is missing; versions {layout.versions} have it")
+            raise EncodeError(f"{path}.{key}", "is missing")
         values[name] = value_from_json(kind, left.pop(key), f"{path}.{key}")
     for field in layout.tags.fields if layout.tags else ():
         key = wire_name(layout, field.name)
         if key in left:
             values[field.name] = value_from_json(field.type, left.pop(key), f"{path}.{key}")
     for key in left:
-        raise EncodeError(f"{path}.{key}", f"is no field of versions {layout.versions}")
+        raise EncodeError(f"{path}.{key}", "is no field there")
     return layout.cls(**values)
 
 

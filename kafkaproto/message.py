@@ -7,14 +7,16 @@ functions made from the same fields on first use. This module must never know an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
+from math import inf
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from construct import Construct
 
-from kafkaproto import flat
+from kafkaproto import flat, memory
 from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
@@ -23,10 +25,6 @@ from kafkaproto.structs import Defaults, defaults_of, differs, emit_defaults, em
 from kafkaproto.tags import Tags
 
 T = TypeVar("T")
-
-EXPLAINED_BYTES = 64 * 1024
-"""Up to so many bytes a message that cannot be read is read once more, field by field. Who sends damaged frames of
-100 MB must not get minutes of our time for each."""
 
 
 class Message(WireType, Generic[T]):
@@ -74,13 +72,15 @@ class Message(WireType, Generic[T]):
         """The object as JSON values, in the form of kafka-clients' JsonConverter (`kafkaproto.json_form`). Raises EncodeError."""
         from kafkaproto.json_form import to_json  # with base64 and re, which few need
 
-        return to_json(self, obj)
+        with self._naming_versions():
+            return to_json(self, obj)
 
     def from_json(self, data: Any) -> T:
         """The object that JSON values tell of. Raises EncodeError, naming the field."""
         from kafkaproto.json_form import from_json
 
-        obj: T = from_json(self, data)
+        with self._naming_versions():
+            obj: T = from_json(self, data)
         return obj
 
     @cached_property
@@ -99,7 +99,7 @@ class Message(WireType, Generic[T]):
 
     def decoder_text(self) -> tuple[str, FlatCode]:
         """The flat decoder's text, and the page with its constants."""
-        code = FlatCode(decoding=True, copied=self.is_copied)
+        code = FlatCode(decoding=True, copied=self.is_copied, weighed=self.is_heavy)
         self.emit_decode(code, "message")
         code.constant("Malformed", flat.Malformed)
         code.line("if p > n: raise Malformed")
@@ -107,6 +107,8 @@ class Message(WireType, Generic[T]):
             prologue, position = ["    b = bytes(view[pos:end])", "    p = 0", "    n = len(b)"], "pos + p"
         else:
             prologue, position = ["    b = view[:end]", "    p = pos", "    n = len(b)"], "p"
+        if code.weighed:
+            prologue.append(f"    room = {memory.SLACK} + {memory.ROOM_PER_BYTE} * (n - p)")
         code.line(f"return message, {position}")
         epilogue = ["    except failures:", f"        raise explain(view, pos, end, {position}) from None"]
         return code.text("def decode(view, pos, end):", prologue, epilogue), code
@@ -125,14 +127,10 @@ class Message(WireType, Generic[T]):
         return code.text("def encode(o, out, splices):", prologue, epilogue), code
 
     def explain_decode_failure(self, view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
-        """Read again with the readable form, to say where and why; it is slow, so large messages keep their secret."""
-        if end - pos > EXPLAINED_BYTES:
-            return DecodeError(self.cls.__name__, min(stopped, end), "cannot be read from about here on")
-        try:
-            self.parse(view[pos:end])
-        except DecodeError as found:
-            return DecodeError(found.path, pos + found.offset, found.reason)
-        return DecodeError(self.cls.__name__, stopped, "cannot be read")
+        """Read again, to say where and why."""
+        from kafkaproto.explain import explain  # not needed while all goes well
+
+        return explain(self, memoryview(view), pos, end) or DecodeError(self.cls.__name__, stopped, "cannot be read")
 
     def explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
         """Build again with the readable form, to say where and why."""
@@ -140,12 +138,17 @@ class Message(WireType, Generic[T]):
             self.build(obj, splices=[] if can_splice else None)
         except EncodeError as found:
             return found
-        return EncodeError(self.cls.__name__, f"cannot be written: {error!r}")
+        return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
 
     @cached_property
     def has_records(self) -> bool:
         """Whether a field somewhere below holds record batches, which are sliced and spliced, not copied."""
-        return any(_holds_records(wire_type) for _, wire_type in self.fields)
+        return any(isinstance(part, RecordsType) for part in parts(self))
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Whether decoding must keep count of its memory."""
+        return any(isinstance(part, ArrayType) and part.is_heavy for part in parts(self))
 
     @cached_property
     def is_copied(self) -> bool:
@@ -159,6 +162,23 @@ class Message(WireType, Generic[T]):
         return defaults_of(self.cls)
 
     # The readable form
+
+    def parse(self, data: bytes | memoryview, **context: Any) -> Any:
+        return super().parse(data, room=memory.room_for(len(data)) if self.is_heavy else inf, **context)
+
+    def build(self, obj: T, **context: Any) -> bytes:
+        """Write with the readable form. Raises EncodeError."""
+        with self._naming_versions():
+            data: bytes = super().build(obj, **context)
+        return data
+
+    @contextmanager
+    def _naming_versions(self) -> Iterator[None]:
+        """Nothing below a message knows the message's versions."""
+        try:
+            yield
+        except EncodeError as error:
+            raise EncodeError(error.path, error.reason, self.versions) from None
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> T:
         path = _root(self.cls, path)
@@ -174,12 +194,20 @@ class Message(WireType, Generic[T]):
         for name in self.absent:
             value = getattr(obj, name)
             if differs(value, self.defaults[name]()):
-                raise EncodeError(f"{path}.{name}", f"is not in versions {self.versions} and would be lost: {value!r}")
+                raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {value!r}")
         for name, wire_type in self.fields:
             wire_type._build(getattr(obj, name), stream, context, f"{path}.{name}")
         if self.tags:
             self.tags.build_values(obj, self.defaults, stream, path)
         return obj
+
+    def weight(self, per_byte: int) -> int:
+        kinds = dict(self.fields)
+        tagged = {field.name for field in self.tags.fields} if self.tags else ()
+        others = [make for name, make in self.defaults.items() if name not in kinds and name not in tagged]
+        weight = memory.size_of_object(self.cls) + sum(memory.size_of_default(make()) for make in others)
+        weight += sum(wire_type.weight(per_byte) for wire_type in kinds.values())
+        return weight + (self.tags.values_weight(per_byte, self.defaults) if self.tags else 0)
 
     # The flat form
 
@@ -272,6 +300,9 @@ class NullableStruct(WireType):
     def _is_null(self, marker: int) -> bool:
         return marker > 0x7F
 
+    def weight(self, per_byte: int) -> int:
+        return max(0, self.struct.weight(per_byte)) - per_byte
+
     def emit_decode(self, code: FlatCode, target: str) -> None:
         marker = code.local("marker")
         code.fixed("B", marker)
@@ -299,17 +330,20 @@ class TaggedNullableStruct(NullableStruct):
         return marker == 0
 
 
-def _holds_records(wire_type: WireType) -> bool:
+def parts(wire_type: WireType) -> Iterator[WireType]:
+    """A wire type and all that are in it."""
+    yield wire_type
+    inner: tuple[WireType, ...] = ()
     match wire_type:
-        case RecordsType():
-            return True
         case ArrayType():
-            return _holds_records(wire_type.item)
+            inner = (wire_type.item,)
         case NullableStruct():
-            return wire_type.struct.has_records
+            inner = (wire_type.struct,)
         case Message():
-            return wire_type.has_records
-    return False
+            tagged = wire_type.tags.fields if wire_type.tags else ()
+            inner = (*(kind for _, kind in wire_type.fields), *(field.type for field in tagged))
+    for part in inner:
+        yield from parts(part)
 
 
 def _root(cls: type, path: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from construct import Construct, SizeofError
 
-from kafkaproto import flat
+from kafkaproto import flat, memory
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
 
@@ -55,6 +55,10 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         """Write the lines that append the value of the expression ``source`` to the output."""
+        raise NotImplementedError
+
+    def weight(self, per_byte: int) -> int:
+        """The most memory that a value takes beyond ``per_byte`` for each of its bytes (`kafkaproto.memory`)."""
         raise NotImplementedError
 
     def _sizeof(self, context: Any, path: str) -> int:
@@ -113,6 +117,10 @@ class FixedWidth(WireType):
     def _sizeof(self, context: Any, path: str) -> int:
         return self.size
 
+    def weight(self, per_byte: int) -> int:
+        number = memory.LARGE_NUMBER if self.size == 8 else memory.SMALL_NUMBER
+        return (0 if self.fmt == "?" else number) - per_byte * self.size
+
     def emit_decode(self, code: FlatCode, target: str) -> None:
         code.fixed(self.fmt, target)
 
@@ -130,6 +138,9 @@ class UuidType(FixedWidth):
         if not isinstance(obj, bytes) or len(obj) != 16:
             raise EncodeError(path, f"a uuid is 16 bytes, not {obj!r}")
         return super()._build(obj, stream, context, path)
+
+    def weight(self, per_byte: int) -> int:
+        return memory.SHORTEST_BYTES + self.size - per_byte * self.size
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         value = code.local("uuid")
@@ -243,6 +254,11 @@ class LengthPrefixed(WireType):
             code.fixed(self.width, length)
 
     @property
+    def prefix_size(self) -> int:
+        """The fewest bytes in which a length is written."""
+        return 1 if self.compact else struct.calcsize(">" + self.width)
+
+    @property
     def null_on_wire(self) -> str:
         """What stands on the wire for null."""
         return "0" if self.compact else "-1"
@@ -253,7 +269,7 @@ class LengthPrefixed(WireType):
 
 
 class StringType(LengthPrefixed):
-    """UTF-8 text of at most 32767 bytes. Bytes that are no UTF-8 become U+FFFD, as in Kafka."""
+    """UTF-8 text of at most 32767 bytes. Bytes that are no UTF-8 become U+FFFD, as in Java."""
 
     def __init__(self, *, compact: bool, nullable: bool) -> None:
         super().__init__(width="h", compact=compact, nullable=nullable)
@@ -265,7 +281,7 @@ class StringType(LengthPrefixed):
             return None
         if length > flat.MAX_STRING_BYTES:
             raise DecodeError(path, offset, f"a string of {length} bytes is too long")
-        return str(read(stream, length, path), "utf-8", "replace")
+        return str(read(stream, length, path), "utf-8", flat.REPLACE)
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is None:
@@ -281,10 +297,15 @@ class StringType(LengthPrefixed):
         stream.write(data)
         return obj
 
+    def weight(self, per_byte: int) -> int:
+        # an empty one takes nothing
+        return max(0, memory.SHORTEST_TEXT - per_byte) - per_byte * self.prefix_size
+
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_text(length: str) -> None:
             end = self.emit_slice_end(code, length)
-            text = f"b[p:{end}].decode('utf-8', 'replace')" if code.copied else f"str(b[p:{end}], 'utf-8', 'replace')"
+            how = f"'utf-8', {flat.REPLACE!r}"
+            text = f"b[p:{end}].decode({how})" if code.copied else f"str(b[p:{end}], {how})"
             code.line(f"{target} = {text}", f"p = {end}")
 
         self.emit_value_decode(code, target, "''", emit_text)
@@ -325,6 +346,9 @@ class BytesType(LengthPrefixed):
         self.build_length(None if obj is None else len(obj), stream, path)
         stream.write(obj or b"")
         return obj
+
+    def weight(self, per_byte: int) -> int:
+        return max(0, memory.SHORTEST_BYTES - per_byte) - per_byte * self.prefix_size
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_slice(length: str) -> None:
@@ -378,9 +402,20 @@ class RecordsType(BytesType):
         splices.append((stream.tell(), obj))
         return obj
 
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> bytes | None:
+        offset = stream.tell()
+        records: bytes | None = super()._parse(stream, context, path)
+        memory.spend(context, len(records or b"") * (memory.ROOM_PER_BYTE - 1), path, offset)
+        return records
+
+    def weight(self, per_byte: int) -> int:
+        return memory.MEMORYVIEW - per_byte * self.prefix_size
+
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_view(length: str) -> None:
             end = self.emit_slice_end(code, length)
+            # records buy no room but their own bytes
+            code.spend(f"({end} - p)", memory.ROOM_PER_BYTE - 1)
             code.line(f"{target} = b[p:{end}]", f"p = {end}")
 
         self.emit_value_decode(code, target, "b[p:p]", emit_view)

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from construct import Construct
 
-from kafkaproto import flat
+from kafkaproto import flat, memory
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import WireType, parse_uvarint, read, remaining
@@ -42,9 +42,10 @@ class Tags(WireType):
     def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
         """The fields that are there, by name; unknown ones under `UNKNOWN_TAGS`."""
         known = {field.tag: field for field in self.fields}
+        explaining = context is not None and "skip" in context
         values: dict[str, Any] = {}
         unknown: flat.RawTags = []
-        for _ in range(self._parse_count(stream, f"{path}.(tags)")):
+        for _ in range(self._parse_count(stream, context, f"{path}.(tags)")):
             offset = stream.tell()
             tag = parse_uvarint(stream, f"{path}.(tags)")
             here = f"{path}.(tag {tag})"
@@ -54,7 +55,9 @@ class Tags(WireType):
             if tag in self.reserved:
                 raise DecodeError(here, offset, "is a field of other versions only")
             if tag not in known:
-                unknown.append((tag, read(stream, size, here)))
+                value = read(stream, size, here)
+                if not explaining:  # what is only to be explained need not be kept
+                    unknown.append((tag, value))
                 continue
             field, end = known[tag], stream.tell() + size
             values[field.name] = field.type._parse(stream, context, f"{path}.{field.name}")
@@ -64,11 +67,12 @@ class Tags(WireType):
             values[UNKNOWN_TAGS] = unknown
         return values
 
-    def _parse_count(self, stream: BinaryIO, path: str) -> int:
+    def _parse_count(self, stream: BinaryIO, context: Any, path: str) -> int:
         offset = stream.tell()
         count = parse_uvarint(stream, path)
         if count > remaining(stream):
             raise DecodeError(path, offset, f"{count} tags, but {remaining(stream)} bytes are left")
+        memory.spend(context, count * memory.UNKNOWN_TAG, path, offset)
         return count
 
     def build_values(self, obj: Any, defaults: Defaults, stream: BinaryIO, path: str) -> None:
@@ -91,20 +95,27 @@ class Tags(WireType):
         """Write the reading of the section into the object ``target``, whose fields have their defaults."""
         count = code.local("tags")
         code.fixed("B", count)
-        if self.fields or self.reserved:
-            with code.block(f"if {count}:"):
+        with code.block(f"if {count}:"):
+            code.constant("read_uvarint_tail", flat.read_uvarint_tail)
+            code.line(f"if {count} > 127: {count}, p = read_uvarint_tail(b, p, {count})")
+            if self.fields or self.reserved:
                 self._emit_loop(code, target, count)
-        else:
-            code.constant("read_raw_tags", flat.read_raw_tags)
-            code.line(f"if {count}: {target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
+            else:
+                code.spend(count, memory.UNKNOWN_TAG)
+                code.constant("read_raw_tags", flat.read_raw_tags)
+                code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
+
+    def values_weight(self, per_byte: int, defaults: Defaults) -> int:
+        """The weight of the tagged fields and of their section, without the unknown ones, which pay for themselves."""
+        absent = {field.name: memory.size_of_default(defaults[field.name]()) for field in self.fields}
+        return sum(max(absent[f.name], f.type.weight(per_byte) - 2 * per_byte) for f in self.fields) - per_byte
 
     def _emit_loop(self, code: FlatCode, target: str, count: str) -> None:
         tag, size, end, unknown = code.local("tag"), code.local("size"), code.local("q"), f"{target}.{UNKNOWN_TAGS}"
         code.constant("read_uvarint", flat.read_uvarint)
-        code.constant("read_uvarint_tail", flat.read_uvarint_tail)
         code.constant("Malformed", flat.Malformed)
-        code.line(f"if {count} > 127: {count}, p = read_uvarint_tail(b, p, {count})")
         code.line(f"if {count} > n - p: raise Malformed")
+        code.spend(count, memory.UNKNOWN_TAG)
         with code.block(f"for _ in range({count}):"):
             code.line(f"{tag}, p = read_uvarint(b, p)", f"{size}, p = read_uvarint(b, p)")
             code.line(f"{end} = p + {size}", f"if {end} > n: raise Malformed")

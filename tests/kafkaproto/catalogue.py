@@ -59,5 +59,7 @@ def data_entries() -> Iterator[Entry]:
 
 ENTRIES = list(entries())
 DATA_ENTRIES = list(data_entries())
+FIRST = [entry for entry in ENTRIES if entry.version == min(e.version for e in ENTRIES if e.name == entry.name)]
+"""The lowest version of each message."""
 LATEST = [entry for entry in ENTRIES if entry.version == max(e.version for e in ENTRIES if e.name == entry.name)]
 """The highest version of each message."""

@@ -32,7 +32,7 @@ BAD_VALUES: tuple[Any, ...] = (
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
 def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
     values = Values(f"parity {entry.id}")
-    for obj in values.objects(entry.layout):
+    for obj in values.objects(entry.layout, 200):
         values.add_unknown_tags(entry.layout, obj)
         data = entry.layout.build(obj)
         assert data == entry.layout.encode(obj)
@@ -43,15 +43,31 @@ def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
 def test_both_forms_refuse_the_same_bytes(entry: Entry) -> None:
     chance = random.Random(entry.id)
     values = Values(f"bytes {entry.id}")
-    obj = values.object(entry.layout, "small")
+    for shape in ("small", "tiny", "wide", *["random"] * 17):
+        obj = values.object(entry.layout, shape)
+        values.add_unknown_tags(entry.layout, obj)
+        data = entry.layout.encode(obj)
+        for _ in range(5 if data else 0):
+            at = chance.randrange(len(data))
+            other = chance.choice((b"", b"\xff", b"\x00", b"\x7f", chance.randbytes(5)))
+            assert_same_outcome(entry, data[:at] + other + data[at + 1 :])
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+def test_both_forms_refuse_the_same_truncations(entry: Entry) -> None:
+    values = Values(f"truncated {entry.id}")
+    obj = values.object(entry.layout, "tiny")
     values.add_unknown_tags(entry.layout, obj)
     data = entry.layout.encode(obj)
-    for _ in range(40 if data else 0):
-        at = chance.randrange(len(data))
-        damaged = data[:at] + chance.choice((b"", b"\xff", b"\x00", b"\x7f", chance.randbytes(5))) + data[at + 1 :]
-        flat, readable = outcome(entry.layout.decode, damaged), outcome(entry.layout.parse, damaged)
-        assert flat == readable
-        assert "cannot be read" not in str(flat), "the readable form found nothing wrong"
+    for length in range(len(data)):
+        assert_same_outcome(entry, data[:length])
+
+
+def assert_same_outcome(entry: Entry, data: bytes) -> None:
+    flat, readable = outcome(entry.layout.decode, data), outcome(entry.layout.parse, data)
+    # a NaN is not equal to itself
+    assert flat == readable or entry.layout.encode(flat) == entry.layout.encode(readable)
+    assert "cannot be read" not in str(flat), "the readable form found nothing wrong"
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
@@ -72,7 +88,7 @@ def outcome(function: Any, argument: Any) -> Any:
     except DecodeError as error:
         return error.path, error.offset, error.reason
     except EncodeError as error:
-        return error.path, error.reason
+        return error.path, error.reason, error.versions
 
 
 def test_errors_name_the_field_and_the_byte() -> None:

@@ -20,12 +20,22 @@ from kafkaproto.primitives import (
     WireType,
 )
 
-TEXTS = ("", "a", "topic-1", "ä" * 40, "日本語", "🙂" * 3, "\x00", "x" * 126, "y" * 127, "z" * 128, '"\\/\n\t\r')
-LONG_TEXT = "l" * 32767
-BLOBS = (b"", b"\x00", b"\xff" * 126, bytes(range(256)), b"b" * 127, b"c" * 16400)
-FLOATS = (0.0, -0.5, 1e300, 123456.75, -1.0, 5e-324)
-SHAPES = ("default", "small", "lowest", "highest", "null", "empty", *["random"] * 14)
-"""What a run of objects is made of; 20 for every version of a message. ("tiny" is for tests that go byte by byte.)"""
+EDGES = (126, 127, 128)
+FAR_EDGES = (16382, 16383, 16384)
+"""Lengths around which a varint of length or of length plus one needs a byte more."""
+
+TEXTS = ("", "a", "topic-1", "ä" * 40, "日本語", "🙂" * 3, "\x00\x7f\x80\u07ff\u0800\ud7ff\ue000\uffff\U0010ffff")
+TEXTS += ('"\\/\n\t\r\u2028', *("x" * length for length in EDGES))
+LONG_TEXTS = tuple("l" * length for length in (*EDGES, *FAR_EDGES, 32766, 32767))
+BLOBS = (b"", b"\x00", b"\x7f", bytes(range(256)), *(b"\xff" * length for length in EDGES))
+LONG_BLOBS = tuple(b"c" * length for length in (*EDGES, *FAR_EDGES))
+FLOATS = (0.0, -0.0, -0.5, 123456.75, -1.0, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 0.1, 1e300)
+UUIDS = (bytes(16), bytes([1] * 16), b"\xff" * 16, b"\xf8" + bytes(15), b"\xfb\xef\xbe" * 5 + b"\xfb")
+"""Two of them print with a dash in front, one with nothing but dashes."""
+TAG_NUMBERS = (100, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**31 - 2)
+
+SPECIAL = ("default", "small", "lowest", "highest", "null", "empty", "long", "long", "wide")
+"""The shapes that are always among a run of objects; the rest is random. ("tiny" is for tests that go byte by byte.)"""
 
 
 class Values:
@@ -35,11 +45,13 @@ class Values:
         self.random = random.Random(str(seed))
         self.shape = "random"
         self.depth = 0
+        """How many arrays are around the value that is being made."""
+        self.floats = FLOATS
 
-    def objects(self, layout: Message[Any]) -> Iterator[Any]:
-        """One object of every shape."""
-        for shape in SHAPES:
-            yield self.object(layout, shape)
+    def objects(self, layout: Message[Any], count: int = 20) -> Iterator[Any]:
+        """So many objects, of each special shape at least one."""
+        for i in range(count):
+            yield self.object(layout, SPECIAL[i] if i < len(SPECIAL) else "random")
 
     def object(self, layout: Message[Any], shape: str = "random") -> Any:
         self.shape = shape
@@ -49,7 +61,7 @@ class Values:
         """An object whose fields of this layout have values; all others keep their defaults."""
         values = {name: self.value(wire_type) for name, wire_type in layout.fields}
         for field in layout.tags.fields if layout.tags else ():
-            if self.shape == "highest" or self.random.random() < 0.5:
+            if self.shape in ("highest", "tiny") or self.random.random() < 0.5:
                 values[field.name] = self.value(field.type)
         return layout.cls(**values)
 
@@ -67,7 +79,11 @@ class Values:
             case BytesType():
                 return self.blob()
             case ArrayType():
-                return [self.value(wire_type.item) for _ in range(self.count(wire_type))]
+                count = self.count(wire_type)
+                self.depth += 1
+                items = [self.value(wire_type.item) for _ in range(count)]
+                self.depth -= 1
+                return items
             case Message():
                 return self.message(wire_type)
             case NullableStruct():
@@ -79,37 +95,43 @@ class Values:
             return ""
         if self.shape == "tiny":
             return "ab"
-        if self.shape == "highest":
-            return LONG_TEXT if self.random.random() < 0.05 else TEXTS[-2]
-        return self.random.choice(TEXTS)
+        if self.shape == "wide":
+            return "ab"
+        return self.random.choice(LONG_TEXTS if self.shape == "long" and self.depth < 2 else TEXTS)
 
     def blob(self) -> bytes:
         if self.shape in ("empty", "lowest"):
             return b""
-        return b"\xff\x00" if self.shape == "tiny" else self.random.choice(BLOBS)
+        if self.shape in ("tiny", "wide"):
+            return b"\xff\x00"
+        return self.random.choice(LONG_BLOBS if self.shape == "long" else BLOBS)
 
     def count(self, array: ArrayType) -> int:
         if self.shape in ("empty", "lowest"):
             return 0
         if self.shape in ("small", "tiny"):
             return 1
+        if self.shape == "wide":
+            return self.random.choice(EDGES) if self.depth == 0 else 1
+        if self.shape == "long":
+            return self.random.choice((*EDGES, FAR_EDGES[-1])) if isinstance(array.item, FixedWidth) else 1
         if isinstance(array.item, FixedWidth):
-            return self.random.choice((0, 1, 3, 16, 17, 130))
-        return self.random.choice((0, 1, 1, 2, 3))
+            return self.random.choice((0, 1, 3, 16, 17, *(EDGES if self.depth == 0 else ())))
+        return self.random.choice((0, 1, 1, 2, 3) if self.depth < 2 else (0, 1, 1, 2))
 
     def scalar(self, wire_type: FixedWidth) -> Any:
         if wire_type is Bool:
             return self.random.random() < 0.5
         if wire_type is Float64:
-            return self.random.choice(FLOATS)
+            return self.random.choice(self.floats)
         if wire_type is Uuid:
-            # a first byte without its top bit: Java prints ids that begin with "-" only when it must
-            return self.random.choice((bytes(16), bytes([1] * 16), self.random.randbytes(16)))
+            return self.random.choice((*UUIDS, self.random.randbytes(16)))
         bits = 8 * struct.calcsize(">" + wire_type.fmt)
         low, high = (0, 2**bits - 1) if wire_type.fmt.isupper() else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         if self.shape in ("lowest", "highest"):
             return low if self.shape == "lowest" else high
-        return self.random.choice((0, 1, low, high, self.random.randint(low, high), self.random.randint(0, 100)))
+        edges = (0, 1, max(low, -1), low, low + 1, high - 1, high)
+        return self.random.choice((*edges, self.random.randint(low, high), self.random.randint(0, 100)))
 
     def add_unknown_tags(self, layout: WireType, obj: Any) -> None:
         """Give unknown tags to every struct of the object that has a tag section in this layout."""
@@ -127,8 +149,8 @@ class Values:
     def tags(self) -> list[tuple[int, bytes]]:
         if self.shape == "tiny":
             return [(300, b"x")]
-        numbers = sorted(self.random.sample((100, 127, 128, 16383, 16384, 2**31 - 2), self.random.randint(1, 3)))
-        return [(number, self.random.choice(BLOBS[:4])) for number in numbers]
+        numbers = sorted(self.random.sample(TAG_NUMBERS, self.random.randint(1, 3)))
+        return [(number, self.random.choice(BLOBS)) for number in numbers]
 
 
 def _needs_values(layout: Message[Any]) -> bool:

@@ -2,6 +2,7 @@
 //
 //   enc <Message> <version> <json>     -> hex of the bytes that Kafka writes
 //   dec <Message> <version> <hex>      -> <bytes read> <hex of what Kafka writes back> <json>
+//   many <Message> <version> <json>    -> json: for every pair of the array [<json>, <hex>] the answers to enc and to dec
 //   move <Message> <version> <other version>,<hex>  -> hex of what Kafka writes in the other version, if it can
 //   layouts <Message>                  -> json: for every version the layout as a tree of types
 //   record <hex of the key> <hex of the value> -> hex of both, as the group coordinator writes back what it read
@@ -76,6 +77,8 @@ public class Oracle {
                 return HEX.formatHex(bytes(fromJson(words[1], Short.parseShort(words[2]), words[3]), words[2]));
             case "dec":
                 return decode(words[1], Short.parseShort(words[2]), words.length > 3 ? words[3] : "");
+            case "many":
+                return many(words[1], Short.parseShort(words[2]), JSON.readTree(words[3]));
             case "move":
                 String[] rest = words[3].split(",", -1);
                 return HEX.formatHex(bytes(fromBytes(words[1], Short.parseShort(words[2]), HEX.parseHex(rest[1])), rest[0]));
@@ -138,6 +141,17 @@ public class Oracle {
         JsonNode json = (JsonNode) type(message, "JsonConverter").getMethod("write", type(message, ""), short.class)
             .invoke(null, data, version);
         return read + " " + HEX.formatHex(bytes(data, Short.toString(version))) + " " + JSON.writeValueAsString(json);
+    }
+
+    static String many(String message, short version, JsonNode pairs) throws Exception {
+        ArrayNode answers = JSON.createArrayNode();
+        for (JsonNode pair : pairs) {
+            Message told = (Message) type(message, "JsonConverter").getMethod("read", JsonNode.class, short.class)
+                .invoke(null, pair.get(0), version);
+            answers.addArray().add(HEX.formatHex(bytes(told, Short.toString(version))))
+                .add(decode(message, version, pair.get(1).textValue()));
+        }
+        return JSON.writeValueAsString(answers);
     }
 
     static String layouts(String message) throws Exception {

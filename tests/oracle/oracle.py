@@ -18,6 +18,10 @@ from kafkaproto.versions import NO_VERSIONS, VersionRange
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m")
 
 
+Decoded = tuple[int, bytes, dict[str, Any]]
+"""How many bytes were read, what is written back for them, and the message as JSON."""
+
+
 class Refused(Exception):
     """Kafka's classes raised an exception; the text is Java's."""
 
@@ -57,10 +61,17 @@ class Oracle(Process):
         """The bytes that Kafka writes for a message, given as Kafka's JSON."""
         return bytes.fromhex(self.ask("enc", name, version, json.dumps(fields)))
 
-    def decode(self, name: str, version: int, data: bytes) -> tuple[int, bytes, dict[str, Any]]:
+    def decode(self, name: str, version: int, data: bytes) -> Decoded:
         """What Kafka reads: (how many bytes, what it writes back, the message as JSON)."""
-        read, back, fields = self.ask("dec", name, version, data.hex()).split(" ", 2)
-        return int(read), bytes.fromhex(back), json.loads(fields)
+        return _decoded(self.ask("dec", name, version, data.hex()))
+
+    def many(
+        self, name: str, version: int, told: list[dict[str, Any]], sent: list[bytes]
+    ) -> list[tuple[bytes, Decoded]]:
+        """`encode` of each JSON and `decode` of the bytes at the same place, all in one question."""
+        pairs = [[fields, data.hex()] for fields, data in zip(told, sent, strict=True)]
+        answers = json.loads(self.ask("many", name, version, json.dumps(pairs, separators=(",", ":"))))
+        return [(bytes.fromhex(written), _decoded(read)) for written, read in answers]
 
     def move(self, name: str, version: int, other: int, data: bytes) -> bytes:
         """What Kafka writes in another version for the message that it reads in the first."""
@@ -97,8 +108,13 @@ class Conversions(Process):
         return bytes.fromhex(self.ask("up", json.dumps(spec, separators=(",", ":"))))
 
 
+def _decoded(answer: str) -> Decoded:
+    read, back, fields = answer.split(" ", 2)
+    return int(read), bytes.fromhex(back), json.loads(fields)
+
+
 class Releases:
-    """Two releases as one: each question goes to the older one if it has the version, else to the newer one."""
+    """Two releases, each with the versions that it has. (Single questions go to the older one, if it has the version.)"""
 
     def __init__(self, *releases: tuple[Oracle, Path]) -> None:
         """Each process with its kafka-clients jar, whose definitions say which versions are stable there."""
@@ -108,10 +124,7 @@ class Releases:
         """The releases that have all these versions."""
         return [oracle for oracle, has in self.all if all(v in has.get(name, NO_VERSIONS) for v in versions)]
 
-    def encode(self, name: str, version: int, fields: dict[str, Any]) -> bytes:
-        return self._that_has(name, version).encode(name, version, fields)
-
-    def decode(self, name: str, version: int, data: bytes) -> tuple[int, bytes, dict[str, Any]]:
+    def decode(self, name: str, version: int, data: bytes) -> Decoded:
         return self._that_has(name, version).decode(name, version, data)
 
     def _that_has(self, name: str, version: int) -> Oracle:

@@ -14,8 +14,9 @@ from kafkaproto.generator import SCHEMAS
 from kafkaproto.generator.merge import RANGES
 from kafkaproto.generator.refresh import FIELD_FACTS, merged, read_errors, served, to_text
 from kafkaproto.generator.spec import FIELD_NAMES
-from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, WireType
+from kafkaproto.json_form import wire_name
+from kafkaproto.message import Message, NullableStruct, parts
+from kafkaproto.primitives import BytesType, FixedWidth, LengthPrefixed, RecordsType, StringType, WireType
 from kafkaproto.versions import VersionRange
 from tests.kafkaproto.catalogue import ENTRIES, Entry, message_names
 from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar
@@ -137,3 +138,80 @@ def test_error_codes_are_the_jars() -> None:
     assert [(code.value, code.name, code.retriable) for code in ErrorCode] == [
         (error["number"], error["name"], error["retriable"]) for error in theirs
     ]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
+def test_what_may_be_null_or_lost_and_what_is_the_default_is_what_each_jar_says(
+    entry: Entry, jars: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    asked = 0
+    for theirs in (jar[entry.name] for jar in jars if entry.name in jar):
+        stable = VersionRange.parse(theirs["validVersions"])
+        if entry.version in stable:
+            fields = of_versions(theirs["fields"], stable)
+            common = {struct["name"]: struct["fields"] for struct in theirs.get("commonStructs", [])}
+            compare_facts(entry.layout, fields, common, entry.version)
+            asked += 1
+    assert asked
+
+
+def of_versions(fields: list[dict[str, Any]], stable: VersionRange) -> list[dict[str, Any]]:
+    """The fields that some stable version has."""
+    return [field for field in fields if VersionRange.parse(field["versions"]).intersect(stable)]
+
+
+def compare_facts(layout: Message[Any], fields: list[dict[str, Any]], common: dict[str, Any], version: int) -> None:
+    """The fields of a struct, one by one: order, tags, null, defaults; and which of the others may not be lost."""
+    ours = {wire_name(layout, name): name for name in layout.defaults}
+    named = {field["name"][0].lower() + field["name"][1:]: field for field in fields}
+    here = {wire: field for wire, field in named.items() if version in VersionRange.parse(field["versions"])}
+    tags = {
+        wire: field["tag"]
+        for wire, field in here.items()
+        if version in VersionRange.parse(field.get("taggedVersions", "none"))
+    }
+    assert [wire_name(layout, name) for name, _ in layout.fields] == [wire for wire in here if wire not in tags]
+    tagged = layout.tags.fields if layout.tags else ()
+    assert {wire_name(layout, field.name): field.tag for field in tagged} == tags
+    kinds = {**dict(layout.fields), **{field.name: field.type for field in tagged}}
+    for wire, field in here.items():
+        kind, default = kinds[ours[wire]], layout.defaults[ours[wire]]()
+        nullable = version in VersionRange.parse(field.get("nullableVersions", "none"))
+        assert is_nullable(kind) == nullable, wire
+        assert same_default(field, default), (wire, default)
+        inner = field.get("fields", common.get(field["type"].removeprefix("[]")))
+        if inner is not None:
+            compare_facts(struct_in(kind), inner, common, version)
+    lost = {wire for wire, field in named.items() if wire not in here and not field.get("ignorable", False)}
+    assert {wire_name(layout, name) for name in layout.absent} & named.keys() == lost
+
+
+def is_nullable(kind: WireType) -> bool:
+    return isinstance(kind, NullableStruct) or (isinstance(kind, LengthPrefixed) and kind.nullable)
+
+
+def struct_in(kind: WireType) -> Message[Any]:
+    return next(part for part in parts(kind) if isinstance(part, Message))
+
+
+def same_default(field: dict[str, Any], ours: Any) -> bool:
+    """Whether our default is the one that the definition names, or the one of its type if it names none."""
+    kind, text = field["type"], str(field.get("default", ""))
+    if text == "null":
+        return ours is None
+    if kind.startswith("[]"):
+        return bool(ours == [])
+    match kind:
+        case "string":
+            return bool(ours == text)
+        case "bool":
+            return ours is (text.lower() == "true")
+        case "bytes" | "records":
+            return ours in (b"", None) if kind == "records" else bool(ours == b"")
+        case "uuid":
+            return bool(ours == bytes(16))
+        case "float64":
+            return bool(ours == float(text or 0))
+    if re.fullmatch(r"u?int\d+", kind):
+        return bool(ours == int(text or "0", 0))
+    return bool(ours == type(ours)())

@@ -1,0 +1,177 @@
+"""Memory while decoding stays under 40 bytes for each byte that is not records, and 64 KiB; time is linear."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafkaproto import memory
+from kafkaproto.arrays import ArrayType
+from kafkaproto.errors import DecodeError
+from kafkaproto.message import Message, NullableStruct, parts
+from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, Uuid, WireType
+from tests.kafkaproto.catalogue import ENTRIES, LATEST, Entry
+from tests.kafkaproto.example import EXAMPLE_ENTRIES
+from tests.kafkaproto.measure import decoding_peak, decoding_steps
+
+HEAVY = [entry for entry in ENTRIES if entry.layout.is_heavy]
+NEWEST = {entry.id: entry for entry in (*{e.name: e for e in HEAVY}.values(), *LATEST, EXAMPLE_ENTRIES[5])}.values()
+"""The newest version of each message, and the newest that is heavy."""
+ITEMS = 1500
+STAND_IN = b"\x7f"
+"""A character that no other value has in it; in the bytes it becomes one that is no UTF-8 and costs most."""
+
+
+def worst_messages(layout: Message[Any]) -> Iterator[bytes]:
+    """For each array at any depth: messages with thousands of its smallest items, in several kinds of smallness."""
+    arrays = [part for part in parts(layout) if isinstance(part, ArrayType)]
+    for array, (text, inner) in itertools.product(arrays, (("", 0), (STAND_IN.decode(), 0), (STAND_IN.decode(), 1))):
+        data = layout.encode(Smallest(array, text, inner).message(layout))
+        yield data.replace(STAND_IN, b"\xff")
+
+
+class Smallest:
+    """Makes objects of few bytes: one array is long, the others have ``inner`` items, those around the long one have one."""
+
+    def __init__(self, long: ArrayType, text: str, inner: int) -> None:
+        self.long = long
+        self.text = text
+        self.inner = inner
+
+    def message(self, layout: Message[Any]) -> Any:
+        return layout.cls(**{name: self.value(kind) for name, kind in layout.fields}, **self.tagged(layout))
+
+    def tagged(self, layout: Message[Any]) -> dict[str, Any]:
+        """Only those with the long array in them."""
+        tagged = layout.tags.fields if layout.tags else ()
+        return {field.name: self.value(field.type) for field in tagged if self.long in parts(field.type)}
+
+    def value(self, kind: WireType) -> Any:
+        match kind:
+            case ArrayType():
+                if kind is self.long:
+                    return [self.value(kind.item)] * ITEMS
+                return [self.value(kind.item) for _ in range(1 if self.long in parts(kind) else self.inner)]
+            case StringType():
+                return self.text
+            case RecordsType():
+                return b"\x01"
+            case BytesType():
+                return self.text.encode()
+            case Message():
+                return self.message(kind)
+            case NullableStruct():
+                return self.message(kind.struct) if self.long in parts(kind) or self.inner else None
+        return self.number(kind)
+
+    def number(self, kind: WireType) -> Any:
+        if kind is Uuid:
+            return bytes(16)
+        assert isinstance(kind, FixedWidth)
+        # none that Python keeps ready
+        return {"?": True, "b": -100, "d": 0.5}.get(kind.fmt, 1000 if kind.size < 8 else 2**50)
+
+
+@pytest.mark.parametrize("entry", NEWEST, ids=lambda entry: entry.id)
+def test_memory_is_at_most_forty_times_the_bytes_beside_records(entry: Entry) -> None:
+    for data in worst_messages(entry.layout):
+        peak = decoding_peak(entry.layout, data)
+        assert peak <= 40 * (len(data) - records_in(entry.layout, data)) + records_in(entry.layout, data) + 64 * 1024
+
+
+def records_in(layout: Message[Any], data: bytes) -> int:
+    """How many bytes of a message are records."""
+    found = 0
+    if layout.has_records:
+        with pytest.MonkeyPatch.context() as patch:
+            read = RecordsType._parse
+
+            def watched(self: RecordsType, stream: Any, context: Any, path: str) -> Any:
+                nonlocal found
+                records = read(self, stream, context, path)
+                found += len(records or b"")
+                return records
+
+            patch.setattr(RecordsType, "_parse", watched)
+            patch.setattr(memory, "spend", lambda *_: None)
+            layout.parse(data)
+    return found
+
+
+@pytest.mark.parametrize("entry", [entry for entry in NEWEST if entry.layout.is_heavy], ids=lambda entry: entry.id)
+def test_nothing_takes_more_memory_than_its_layout_says(entry: Entry) -> None:
+    """What heavy layouts count is no guess: with all counting switched off, memory stays under what was to be paid."""
+    layout = entry.layout
+    spent = 0
+
+    def spend(context: object, amount: int, path: str, offset: int) -> None:
+        nonlocal spent
+        spent += amount
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "ROOM_PER_BYTE", 10_000)
+        uncounted = Message(layout.cls, *fields_of(layout), versions=layout.versions)
+        for data in worst_messages(layout):
+            peak = decoding_peak(uncounted, data)
+            spent = 0
+            with pytest.MonkeyPatch.context() as counting:
+                counting.setattr(memory, "spend", spend)
+                layout.parse(data)
+            assert peak <= spent + (memory.FREE + 1) * len(data) + 16 * 1024
+
+
+def fields_of(layout: Message[Any]) -> list[Any]:
+    fields = [name / kind for name, kind in layout.fields]
+    return [*fields, layout.tags] if layout.tags else fields
+
+
+class Ordinary(Smallest):
+    """Short names, one struct or three numbers in each array, nothing that is null: the least that somebody may mean."""
+
+    def __init__(self, long: ArrayType) -> None:
+        super().__init__(long, "abcde", 1)
+
+    def value(self, kind: WireType) -> Any:
+        if isinstance(kind, ArrayType) and kind.is_numeric and kind is not self.long:
+            return [self.number(kind.item)] * 3
+        return b"x" * 70 if isinstance(kind, RecordsType) else super().value(kind)
+
+
+@pytest.mark.parametrize("entry", HEAVY, ids=lambda entry: entry.id)
+def test_ordinary_messages_of_any_size_are_read(entry: Entry) -> None:
+    for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
+        obj = Ordinary(array).message(entry.layout)
+        assert entry.layout.decode(entry.layout.encode(obj)) == obj
+
+
+def test_a_message_that_would_take_too_much_is_refused_with_its_array_and_both_forms_say_so() -> None:
+    entry = next(entry for entry in ENTRIES if entry.id == "OffsetFetchRequest-v8")
+    assert entry.layout.is_heavy
+    topics = next(part for part in parts(entry.layout) if isinstance(part, ArrayType) and not part.is_numeric)
+    data = entry.layout.encode(Smallest(topics, "", 0).message(entry.layout))
+    for read in (entry.layout.decode, entry.layout.parse):
+        with pytest.raises(DecodeError, match="40 times") as error:
+            read(data)
+        assert error.value.path == "OffsetFetchRequest.groups" and error.value.offset == 1 + 1
+
+
+def test_layouts_without_heavy_arrays_do_not_count() -> None:
+    light = [entry for entry in ENTRIES if not entry.layout.is_heavy]
+    assert len(light) > len(ENTRIES) / 2
+    assert all("room" not in entry.layout.decoder_text()[0] for entry in light)
+
+
+@pytest.mark.parametrize("entry", LATEST, ids=lambda entry: entry.id)
+@pytest.mark.parametrize("damaged", [False, True], ids=["sound", "damaged"])
+def test_twice_the_bytes_are_at_most_twice_the_steps(entry: Entry, damaged: bool) -> None:
+    for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)][:2]:
+        steps = []
+        for items in (200, 400):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("tests.kafkaproto.test_memory.ITEMS", items)
+                data = entry.layout.encode(Ordinary(array).message(entry.layout))
+            steps.append(decoding_steps(entry.layout, data[: -len(data) // 100] if damaged else data))
+        assert steps[1] <= 2.1 * steps[0] + 200
