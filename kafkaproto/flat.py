@@ -62,15 +62,17 @@ class FlatCode:
         """Whether the decoder keeps count of the memory that it may still use, in ``room`` (`kafkaproto.memory`)."""
         self.out = "out"
         self.names: dict[str, Any] = {}
+        self.locals: list[str] = []
+        """All names that `local` handed out."""
         self._lines: list[str] = []
         self._depth = 1
         self._run: list[tuple[str, str]] = []
-        self._count = 0
 
     def local(self, hint: str) -> str:
         """A variable name that nothing else in this function uses."""
-        self._count += 1
-        return f"{hint}_{self._count}"
+        name = f"{hint}_{len(self.locals) + 1}"
+        self.locals.append(name)
+        return name
 
     def constant(self, hint: str, value: object) -> str:
         """A name under which the function finds ``value``; the same value keeps its name."""

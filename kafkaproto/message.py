@@ -110,7 +110,9 @@ class Message(WireType, Generic[T]):
         if code.weighed:
             prologue.append(f"    room = {memory.SLACK} + {memory.ROOM_PER_BYTE} * (n - p)")
         code.line(f"return message, {position}")
-        epilogue = ["    except failures:", f"        raise explain(view, pos, end, {position}) from None"]
+        # what was read so far is let go of, or explaining, which reads again, would take as much once more
+        forget = " = ".join(["b", *code.locals, "None"])
+        epilogue = ["    except failures:", f"        {forget}", f"    raise explain(view, pos, end, {position})"]
         return code.text("def decode(view, pos, end):", prologue, epilogue), code
 
     def encoder_text(self) -> tuple[str, FlatCode]:
