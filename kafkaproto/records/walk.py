@@ -14,6 +14,7 @@ from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 from kafkaproto.errors import DecodeError
+from kafkaproto.flat import REPLACE
 from kafkaproto.records.record import Header
 from kafkaproto.records.varint import read_varint
 
@@ -265,7 +266,7 @@ def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
         at, key_end, p = _find_bytes(b, p, end)
         if at < 0:
             raise ValueError("a header key may not be null")
-        key = str(b[at:key_end], "utf-8", "replace")
+        key = str(b[at:key_end], "utf-8", REPLACE)
         at, value_end, p = _find_bytes(b, p, end)
         headers.append((key, None if at < 0 else b[at:value_end]))
     return tuple(headers), p
