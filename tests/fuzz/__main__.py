@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.records.compression import Compression
+from kafkaproto.records.message_set import build_message_set
 from tests.fuzz import corpus
 from tests.fuzz.targets import LONGEST, REQUESTS, RESPONSES, TARGETS
 from tests.kafkaproto.values import Values
@@ -22,7 +23,15 @@ def seeds(target: str) -> list[bytes]:
     """Something valid of every layout, for a corpus that is not there yet."""
     if target == "records":
         made = [NewRecord(b"value", key=b"key", headers=[("h", None)]), NewRecord(None)]
-        return [build_batch(made, compression=kind) for kind in Compression]
+        old = [NewRecord(b"value", b"key", 1000), NewRecord(None, None, 1001)]
+        found = [build_batch(made * 3, compression=kind) for kind in Compression]
+        found += [
+            build_message_set(old, magic=magic, compression=kind)
+            for magic in (0, 1)
+            for kind in Compression
+            if kind is not Compression.ZSTD
+        ]
+        return [*found, found[0] + found[-1]]
     entries = REQUESTS if target == "requests" else RESPONSES
     found = []
     for number, entry in enumerate(entries):

@@ -10,7 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkaproto.errors import DecodeError, EncodeError
-from kafkaproto.records.batch import batches, records
+from kafkaproto.records import entries
+from kafkaproto.records.batch import MAGIC
+from kafkaproto.records.columns import Columns, columns, keys
+from kafkaproto.records.convert import down_convert, up_convert
+from kafkaproto.records.verify import problems
 from tests.kafkaproto.catalogue import ENTRIES, Entry
 
 REQUESTS = [entry for entry in ENTRIES if entry.name.endswith(("Request", "RequestHeader"))]
@@ -45,17 +49,53 @@ def message(entry: Entry, data: bytes) -> None:
     assert entry.layout.encode(entry.layout.decode(written)) == written, entry.id
 
 
+LIMIT_BYTES = 1 << 20
+"""What the records of one batch may unpack to here."""
+
+
 def record_batches(data: bytes) -> None:
-    """Batches of any magic: an object or a DecodeError, and the same when read twice."""
-    found = outcome(lambda taken: [(batch.header, bytes(batch.view)) for batch in batches(taken)], data)
+    """Records of any magic: each way to look at a batch says the same, and what cannot be looked at is a DecodeError."""
+    found = outcome(lambda taken: [bytes(batch.view) for batch in entries.batches(taken)], data)
     if isinstance(found, tuple):
+        outcome(entries.complete_bytes, data)
         return
-    assert b"".join(view for _, view in found) == data[: sum(len(view) for _, view in found)]
-    assert outcome(all_records, data) == outcome(all_records, data)
+    assert b"".join(found) == data
+    for batch in found:
+        told = outcome(lambda taken: list(entries.records(taken, LIMIT_BYTES)), batch)
+        problems(batch, LIMIT_BYTES)
+        if entries.read_header(batch).magic == MAGIC:
+            as_columns(batch, told)
+    for magic in (0, 1, 2):
+        convert(data, magic)
 
 
-def all_records(data: bytes) -> list[Any]:
-    return list(records(data))
+def as_columns(batch: bytes, told: Any) -> None:
+    """The columns and the keys of a batch are those of its records."""
+    found = outcome(lambda taken: columns(taken, LIMIT_BYTES), batch)
+    only_keys = outcome(lambda taken: keys(taken, LIMIT_BYTES), batch)
+    if isinstance(told, tuple):
+        # a timestamp or an offset that no array holds is damage to columns only; the other way round there is none
+        assert isinstance(found, tuple), told
+        assert isinstance(only_keys, tuple), told
+        return
+    assert only_keys == [record.key for record in told]
+    if not isinstance(found, Columns):
+        assert any(abs(record.offset) >> 63 or abs(record.timestamp) >> 63 for record in told), found
+        return
+    assert list(found.offsets) == [record.offset for record in told]
+    assert list(found.timestamps) == [record.timestamp for record in told]
+
+
+def convert(data: bytes, magic: int) -> None:
+    """Converted records can be read, or there is a reason why not."""
+    try:
+        if magic == MAGIC:
+            made = up_convert(data, limit_bytes=LIMIT_BYTES)
+        else:
+            made = down_convert(data, magic, limit_bytes=LIMIT_BYTES)
+        list(entries.entries(made, LIMIT_BYTES))
+    except (DecodeError, EncodeError):
+        return
 
 
 def outcome(read: Callable[[bytes], Any], data: bytes) -> Any:
