@@ -89,7 +89,7 @@ def _append(
         if acks == ALL_IN_SYNC:
             partition.check_in_sync()
         batch, header = judge(produced, partition.limits, context.now_ms)
-        appended = partition.log.append(batch, header, partition.leader_epoch)
+        appended = partition.log.append(batch, header, partition.leader_epoch, context.now_ms)
     except KafkaError as error:
         return _refused(data.index, error, partition), None
     except InvalidBatch as error:
