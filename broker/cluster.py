@@ -221,7 +221,8 @@ class Cluster:
         names = tuple(image.topics)
         node.replicas.apply_roles(image, names)
         self._follow_everywhere(names)
-        self.upkeep.wake(self.turn.now_ms)
+        if any(len(partition.log.runs) for partition in node.replicas.partitions.values()):
+            self.upkeep.wake(self.turn.now_ms)
         self._broker_changed(node, "started")
 
     def _broker_changed(self, node: Node, what: str) -> None:

@@ -157,7 +157,7 @@ def test_a_description_has_the_value_its_source_and_every_layer_below() -> None:
 
 
 def test_settings_without_effect_are_told_in_the_order_given() -> None:
-    config = ClusterConfig({"log.preallocate": "5", "fetch.max.bytes": "2000", "1.num.io.threads": "3"})
+    config = ClusterConfig({"log.preallocate": "true", "fetch.max.bytes": "2000", "1.num.io.threads": "3"})
     assert config.without_effect() == ["log.preallocate", "1.num.io.threads"]
 
 

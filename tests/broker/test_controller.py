@@ -323,7 +323,6 @@ def test_leaderships_go_back_to_the_preferred_replicas_by_themselves() -> None:
     cluster.advance(1)
     assert [p.leader for p in cluster.state.controller.image.topics["t"].partitions] == before
     assert cluster.now_ms == moved + 100_000
-    cluster.state.upkeep.rest()
     assert cluster.state.timers.next_deadline_ms() is None, "a balanced cluster costs no event"
 
 
