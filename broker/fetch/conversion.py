@@ -7,21 +7,21 @@ Applied to what has been read when it is answered, so that limits and waiting co
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, failed, refused
 from broker.log.files import FileRange
 from broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, EncodeError
-from kafkaproto.records.batch import complete_bytes
-from kafkaproto.records.convert import UnsupportedCompression, down_converted
+from kafkaproto.records.batch import batches, complete_bytes
+from kafkaproto.records.convert import UnsupportedCompression, down_convert
 
 FIRST_VERSION_WITH_MAGIC_1 = 2
 FIRST_VERSION_WITH_MAGIC_2 = 4
 FIRST_VERSION_WITH_ZSTD = 10
 _PADDING_HEAD = struct.Struct(">qi")
 _SMALLEST_BATCH_BYTES = 61
+_CHUNK_BYTES = 128 << 10
 
 
 def knows_all(version: int) -> bool:
@@ -30,25 +30,25 @@ def knows_all(version: int) -> bool:
 
 
 def told(params: FetchParams, fetch: PartitionFetch, read: PartitionRead, partition: Partition | None) -> PartitionRead:
-    """What this client is answered for `read`. A. errors as they are; B. 76 on a zstd topic before version 10;
+    """What this client is answered for `read`. A. 76 on a zstd topic before version 10, whatever else is wrong;
 
-    C. nothing, and from version 4 on anything, as it is; D. 35 where converting is off, for consumers; E. converted.
+    B. from version 4 on anything as it is; C. 35 where converting is off, for consumers, also when there is nothing;
+    D. errors and nothing as they are; E. converted.
     """
-    if read.error_code or partition is None:
+    if partition is None:
         return read
     if partition.limits.compression_type == "zstd":
         return refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-    if params.version >= FIRST_VERSION_WITH_MAGIC_2 or not read.size_bytes:
+    if params.version >= FIRST_VERSION_WITH_MAGIC_2:
         return read
-    data = read.records.read() if isinstance(read.records, FileRange) else bytes(read.records)
-    whole_bytes = complete_bytes(data)
-    if not whole_bytes:
-        return read  # a fragment of the first batch (F-12)
     if not partition.down_converts and not params.from_follower:
         return refused(ErrorCode.UNSUPPORTED_VERSION)
+    if not read.size_bytes:
+        return read
+    data = read.records.read() if isinstance(read.records, FileRange) else bytes(read.records)
     magic = 1 if params.version >= FIRST_VERSION_WITH_MAGIC_1 else 0
     try:
-        read.records = _converted(data[:whole_bytes], len(data), magic, fetch.offset)
+        read.records = _converted(data, magic, fetch.offset)
     except UnsupportedCompression:
         return refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     except DecodeError:
@@ -59,33 +59,37 @@ def told(params: FetchParams, fetch: PartitionFetch, read: PartitionRead, partit
     return read
 
 
-def _converted(batches: bytes, read_bytes: int, magic: int, offset: int) -> bytes:
+def _converted(data: bytes, magic: int, offset: int) -> bytes:
     """As many bytes as were read, or the first converted batch if it is larger; the end is cut off or filled (F-35).
 
-    Raises UnsupportedCompression when there is nothing before zstd, and what `down_converted` raises.
+    Raises UnsupportedCompression when there is nothing before zstd, and what `down_convert` raises.
     """
-    pieces = down_converted(batches, magic, offset)
-    first = next(pieces, None)
-    if first is None:
-        return _padding(_PADDING_HEAD.size)
-    size_bytes = max(read_bytes, len(first))
-    found = bytearray(first)
-    for piece in _before_zstd(pieces):
-        if len(found) >= size_bytes:
-            break
-        found += piece
-    del found[size_bytes:]
-    return bytes(found) + _padding(size_bytes - len(found))
-
-
-def _before_zstd(pieces: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    found = bytearray()
+    size_bytes = _PADDING_HEAD.size
+    listed = list(batches(memoryview(data)[: complete_bytes(data)]))
+    at = 0
     try:
-        yield from pieces
+        while at < len(listed) and (not found or len(found) < size_bytes):
+            end = at + 1
+            # As Kafka does: one batch first, then as many at once as make a chunk. One of zstd loses its chunk (F-33).
+            while (
+                found
+                and end < len(listed)
+                and listed[end].position + listed[end].header.size <= (listed[at].position + _CHUNK_BYTES)
+            ):
+                end += 1
+            converted = down_convert(b"".join(one.view for one in listed[at:end]), magic, offset)
+            if converted and not found:
+                size_bytes = max(len(data), len(converted))
+            found += converted
+            at = end
     except UnsupportedCompression:
-        """F-33: what came before is told, and the next fetch meets it at its beginning."""
+        if not found:
+            raise
+    return bytes(found[:size_bytes]) + _padding(size_bytes - len(found))
 
 
 def _padding(size_bytes: int) -> bytes:
     """The head of a batch that ends beyond the answer: clients take it for one that was cut off."""
     head = _PADDING_HEAD.pack(-1, max(size_bytes + 1, _SMALLEST_BATCH_BYTES))
-    return head.ljust(size_bytes, b"\0")[:size_bytes]
+    return head.ljust(size_bytes, b"\0")[: max(0, size_bytes)]

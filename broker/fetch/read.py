@@ -177,8 +177,7 @@ class Reader:
             # F-13: with something to read a negative limit is an error of the server, without it is not looked at.
             readable = log.bytes_between(fetch.offset, self.bound(params, partition)) > 0
             return failed(ErrorCode.UNKNOWN_SERVER_ERROR) if readable else result
-        fragment = params.version < FIRST_VERSION_WITH_PRIVILEGE
-        part = log.read(fetch.offset, limit, self.bound(params, partition), at_least_one=privileged, fragment=fragment)
+        part = log.read(fetch.offset, limit, self.bound(params, partition), at_least_one=privileged)
         result.records = part.records
         result.size_bytes = part.size_bytes
         return result

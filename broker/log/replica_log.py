@@ -157,13 +157,11 @@ class ReplicaLog:
 
     # Reading
 
-    def read(
-        self, fetch_offset: int, limit_bytes: int, bound_offset: int, at_least_one: bool, fragment: bool = False
-    ) -> LogSlice:
+    def read(self, fetch_offset: int, limit_bytes: int, bound_offset: int, at_least_one: bool) -> LogSlice:
         """The batches from the one that holds `fetch_offset`, up to before `bound_offset` (F-9, F-14, F-15).
 
         At most `limit_bytes`, which may cut the last batch off; with `at_least_one` the first one whole even if
-        it is larger (F-7), without it nothing rather than a part of the first (F-10), unless `fragment` asks for it (F-12).
+        it is larger (F-7), without it nothing rather than a part of the first (F-10).
         Raises OffsetOutOfRange (F-16); ValueError for a negative limit when there is something to read (F-13).
         """
         self.check_range(fetch_offset)
@@ -178,10 +176,9 @@ class ReplicaLog:
             raise ValueError(f"limit of {limit_bytes} bytes: it must not be negative")
         first_batch_bytes = place.size_bytes
         if limit_bytes < first_batch_bytes:
-            if at_least_one:
-                limit_bytes = first_batch_bytes
-            elif not fragment:
+            if not at_least_one:
                 return LogSlice(b"", 0, first_batch_bytes)
+            limit_bytes = first_batch_bytes
         size_bytes = min(limit_bytes, readable_bytes)
         return LogSlice(self.store.region(place.position, size_bytes), size_bytes, first_batch_bytes)
 
