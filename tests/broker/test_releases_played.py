@@ -21,6 +21,21 @@ def test_M9_a_broker_offers_what_its_release_and_it_both_have(release: str) -> N
         )
 
 
+@pytest.mark.parametrize(
+    ("release", "produce", "fetch"), [("0.9", (0, 1), (0, 1)), ("0.10.2", (0, 2), (0, 3)), ("3.9", (0, 11), (0, 17))]
+)
+def test_F36_releases_before_4_take_old_messages(
+    release: str, produce: tuple[int, int], fetch: tuple[int, int]
+) -> None:
+    apis = Cluster(1, release_name=release).apis
+    assert [(apis[key].min_version, apis[key].max_version) for key in (0, 1)] == [produce, fetch]
+
+
+def test_F36_release_4_takes_none() -> None:
+    apis = Cluster(1, release_name="4.0").apis
+    assert (apis[0].min_version, apis[1].min_version) == (3, 4)
+
+
 def test_a_release_that_does_not_exist_is_refused_with_those_that_do() -> None:
     assert "0.9" in RELEASES
     with pytest.raises(ValueError, match=r"'0\.8' is not known; allowed: 0\.9, 0\.10\.0"):
