@@ -257,7 +257,8 @@ class ReplicaLog:
         if offset < self.log_start_offset:
             self.restart_at(offset)
             return
-        self.log_end_offset = self.runs.cut_end(offset)
+        # Behind the last batch lies nothing to cut: compaction left a gap there.
+        self.log_end_offset = self.runs.cut_end(offset) if offset < self.runs.end_offset else offset
         self._newest = None
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
