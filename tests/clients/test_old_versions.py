@@ -21,7 +21,7 @@ COUNT = 200
 API_VERSIONS = {"0.9": (0, 9), "0.10.0": (0, 10, 0), "0.10.2": (0, 10, 2)}
 
 
-@pytest.fixture(params=["0.9", "0.10.0", "0.10.2"])
+@pytest.fixture
 def kafka(request: pytest.FixtureRequest) -> Iterator[TestCluster]:
     with cluster(1, {"t": 1}, release=request.param) as running:
         yield running
@@ -34,7 +34,13 @@ def values(kafka: TestCluster) -> list[bytes | None]:
 WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
 
 
-@pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4"])
+# kafka-python writes lz4 to 0.9 only with a package of hashes that nothing else here needs.
+@pytest.mark.parametrize(
+    ("kafka", "codec"),
+    [("0.9", codec) for codec in (None, "gzip", "snappy")]
+    + [(release, codec) for release in ("0.10.0", "0.10.2") for codec in (None, "gzip", "snappy", "lz4")],
+    indirect=["kafka"],
+)
 def test_F31_P4_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | None) -> None:
     # 0.9 knows no ApiVersions and closes: its clients must be told.
     settings = {"bootstrap_servers": kafka.bootstrap_servers, "api_version": API_VERSIONS[kafka.state.release_name]}
@@ -59,13 +65,10 @@ def test_F31_P4_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | N
     assert {seen.api_version for seen in kafka.journal.requests(api="Fetch")} <= {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize("kafka", ["0.10.0", "0.10.2"], indirect=True)  # librdkafka has given up what came before
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
 def test_F31_P4_librdkafka_writes_and_reads(kafka: TestCluster, codec: str) -> None:
-    old = {
-        "bootstrap.servers": kafka.bootstrap,
-        "api.version.request": kafka.state.release_name != "0.9",
-        "broker.version.fallback": "0.9.0",
-    }
+    old = {"bootstrap.servers": kafka.bootstrap}
     producer = Producer({**old, "compression.type": codec, "linger.ms": 50})
     for value in WANTED:
         producer.produce("t", value, b"k", 0)
