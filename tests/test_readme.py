@@ -64,8 +64,9 @@ def test_the_example_with_the_fixture_runs(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
-def test_the_example_for_scripts_runs() -> None:
-    text = block("from broker.testing import cluster")
+@pytest.mark.parametrize("has", ["from broker.testing import cluster", "from kafkaproto.api import"])
+def test_the_example_for_scripts_runs(has: str) -> None:
+    text = block(has)
     result = subprocess.run(
         [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
     )
