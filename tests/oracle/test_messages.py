@@ -13,40 +13,22 @@ from kafkaproto.message import parts
 from kafkaproto.primitives import Float64
 from tests.kafkaproto.catalogue import ENTRIES, Entry
 from tests.kafkaproto.values import Values
-from tests.oracle.oracle import Refused, Releases, without_records
+from tests.oracle.instances import Instances
+from tests.oracle.oracle import Refused, Releases
 
 # the first question waits for the jars on a machine that has none yet
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 MUTATIONS = 60
 
-INSTANCES = 200
-"""For each version of each message, and of each release that has it."""
-
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 def test_X1_both_write_and_read_the_same_bytes_and_the_same_json(releases: Releases, entry: Entry) -> None:
-    layout, values = entry.layout, Values(entry.id)
-    objects = list(values.objects(layout, INSTANCES))
-    written = [layout.encode(obj) for obj in objects]
-    told = [layout.to_json(obj) for obj in objects]
-    for obj in objects[1::2]:
-        values.add_unknown_tags(layout, obj)  # which have no JSON
-    sent = [layout.encode(obj) for obj in objects]
     kafkas = releases.having(entry.name, entry.version)
     assert kafkas
+    instances = Instances(entry)
     for kafka in kafkas:
-        answers = kafka.many(entry.name, entry.version, told, sent)
-        for obj, ours, fields, data, (theirs, decoded) in zip(objects, written, told, sent, answers, strict=True):
-            assert theirs == ours, obj
-            shown = without_records(layout, fields)
-            assert decoded == (len(data), data, shown), obj
-            assert layout.decode(decoded[1]) == obj
-            read = layout.from_json(decoded[2])
-            if layout.has_records:  # Kafka leaves their bytes out
-                assert layout.to_json(read) == shown
-            else:
-                assert layout.encode(read) == ours
+        instances.compare(kafka, entry.version)
 
 
 @pytest.mark.parametrize(
