@@ -6,11 +6,16 @@ import selectors
 import socket
 import time
 import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.frame import finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
 from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -53,16 +58,55 @@ def read_answer(sock: socket.socket) -> bytes:
     return bytes(body)
 
 
-def new_topic(address: str) -> str:
-    """A topic of one partition, made by asking for it."""
+class NewTopic(NamedTuple):
+    """A topic and the address of the leader of its first partition."""
+
+    name: str
+    leader: str
+
+
+def new_topic(address: str, partitions: int = 1, replication: int = 1) -> NewTopic:
+    """A topic made with CreateTopics; for the floor, which knows no such thing, one by asking for it."""
     name = f"race-{uuid.uuid4().hex[:8]}"
-    ask = frame(ApiKey.METADATA, 4, MetadataRequest([MetadataRequestTopic(name=name)]))
-    with connect(address) as sock:
-        for _ in range(3):
-            sock.sendall(ask)
+    metadata = MetadataRequest([MetadataRequestTopic(name=name)])
+    try:
+        created = ask(
+            address, ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([CreatableTopic(name, partitions, replication)])
+        )
+    except EOFError:
+        with connect(address) as sock:
+            sock.sendall(frame(ApiKey.METADATA, 4, metadata))
             read_answer(sock)
-            time.sleep(0.02)
-    return name
+        return NewTopic(name, address)
+    if created.topics[0].error_code:
+        raise RuntimeError(f"CreateTopics answered {created.topics[0]}")
+    for _ in range(100):
+        told = ask(address, ApiKey.METADATA, 4, metadata)
+        found = told.topics[0].partitions if told.topics else []
+        if len(found) == partitions and all(not p.error_code and p.leader_id >= 0 for p in found):
+            time.sleep(0.2)  # a broker knows of a topic before it opens its log
+            leader = next(p.leader_id for p in found if p.partition_index == 0)
+            return NewTopic(name, next(f"{b.host}:{b.port}" for b in told.brokers if b.node_id == leader))
+        time.sleep(0.05)
+    raise RuntimeError(f"{name} got no leaders")
+
+
+def delete_topic(address: str, name: str) -> None:
+    """So that nobody drags the records of one cell into the next. The floor keeps what it has."""
+    with suppress(EOFError):
+        ask(address, ApiKey.DELETE_TOPICS, 3, DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000))
+
+
+def ask(address: str, key: int, version: int, request: object) -> Any:
+    """One request on a connection of its own. EOFError where the other side does not know it."""
+    with connect(address) as sock:
+        sock.sendall(frame(key, version, request))
+        try:
+            answer = read_answer(sock)
+        except ConnectionError as error:
+            raise EOFError(str(error)) from None
+    _, at = decode_response_header(key, version, memoryview(answer), 0, len(answer))
+    return codec(key, version).decode_response(memoryview(answer), at, len(answer))[0]
 
 
 def batch_of(records: int, value_bytes: int) -> bytes:
@@ -70,10 +114,9 @@ def batch_of(records: int, value_bytes: int) -> bytes:
     return build_batch([NewRecord(b"x" * value_bytes, None, now_ms)] * records)
 
 
-def produce(address: str, topic: str, batch: bytes, count: int) -> float:
-    """MB/s of Produce v7 with acks=1, five in flight on one connection."""
-    request = ProduceRequest(None, 1, 30000, [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])])
-    data = frame(ApiKey.PRODUCE, 7, request)
+def produce(address: str, topic: str, batch: bytes, count: int, acks: int = 1) -> float:
+    """MB/s of Produce v7, five in flight on one connection to the leader."""
+    data = _produce_frame(topic, batch, acks)
     sent = answered = 0
     with connect(address) as sock:
         begun = time.perf_counter()
@@ -87,6 +130,19 @@ def produce(address: str, topic: str, batch: bytes, count: int) -> float:
                 _check_produced(answer)
         seconds = time.perf_counter() - begun
     return count * len(batch) / seconds / 1e6
+
+
+def _produce_frame(topic: str, batch: bytes, acks: int) -> bytes:
+    data = [PartitionProduceData(0, batch)]
+    return frame(ApiKey.PRODUCE, 7, ProduceRequest(None, acks, 30000, [TopicProduceData(topic, partition_data=data)]))
+
+
+def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> float:
+    """MB/s of Produce v7 with acks=1 from 64 connections, one in flight on each."""
+    data = _produce_frame(topic, batch, acks=1)
+    begun = time.perf_counter()
+    answers = _on_many_connections(address, data, lambda done, _: done < count)
+    return answers * len(batch) / (time.perf_counter() - begun) / 1e6
 
 
 def _check_produced(answer: bytes) -> None:
@@ -159,16 +215,26 @@ def pipelined(address: str, seconds: float = 1.0) -> float:
 
 def many_connections(address: str, seconds: float = 1.5) -> float:
     """Metadata v1 round trips on 64 connections at once, a second."""
-    ask = frame(ApiKey.METADATA, 1, MetadataRequest([]))
+    data = frame(ApiKey.METADATA, 1, MetadataRequest([]))
+    begun = time.perf_counter()
+    count = _on_many_connections(address, data, lambda _, elapsed: elapsed < seconds)
+    return count / (time.perf_counter() - begun)
+
+
+def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float], bool]) -> int:
+    """Send the same frame on 64 connections, on each again when it was answered; how many answers came.
+
+    go_on: (answers, seconds) -> whether to.
+    """
     selector = selectors.DefaultSelector()
     parts: dict[socket.socket, bytearray] = {}
     for _ in range(CONNECTIONS):
         sock = connect(address)
         parts[sock] = bytearray()
         selector.register(sock, selectors.EVENT_READ)
-        sock.sendall(ask)
+        sock.sendall(data)
     count, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < seconds:
+    while go_on(count, time.perf_counter() - begun):
         for key, _ in selector.select(0.2):
             sock = key.fileobj  # type: ignore[assignment]
             part = parts[sock]
@@ -176,9 +242,40 @@ def many_connections(address: str, seconds: float = 1.5) -> float:
             if len(part) >= 4 and len(part) >= 4 + int.from_bytes(part[:4], "big"):
                 part.clear()
                 count += 1
-                sock.sendall(ask)
-    elapsed = time.perf_counter() - begun
+                sock.sendall(data)
     selector.close()
     for sock in parts:
         sock.close()
-    return count / elapsed
+    return count
+
+
+def fetch_many_partitions(address: str, topic: str, partitions: int, incremental: bool, seconds: float = 1.0) -> float:
+    """Fetches a second over many partitions without records: each a full one, or each an incremental one of a session."""
+    asked = [FetchPartition(i, -1, 0, -1, -1, FETCH_BYTES) for i in range(partitions)]
+    full = FetchRequest(max_bytes=FETCH_BYTES, session_epoch=0, topics=[FetchTopic(topic, partitions=asked)])
+    api = codec(ApiKey.FETCH, 11)
+    with connect(address) as sock:
+
+        def told(request: FetchRequest) -> Any:
+            sock.sendall(frame(ApiKey.FETCH, 11, request))
+            answer = read_answer(sock)
+            return api.decode_response(memoryview(answer), 4, len(answer))[0]
+
+        session = told(full)
+        if session.error_code or sum(len(t.partitions) for t in session.responses) != partitions:
+            raise RuntimeError(f"a full fetch answered error {session.error_code} and too few partitions")
+        if not incremental:
+            full.session_epoch = -1
+            data = frame(ApiKey.FETCH, 11, full)
+        count, begun = 0, time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            if incremental:
+                data = frame(
+                    ApiKey.FETCH,
+                    11,
+                    FetchRequest(max_bytes=FETCH_BYTES, session_id=session.session_id, session_epoch=count + 1),
+                )
+            sock.sendall(data)
+            read_answer(sock)
+            count += 1
+        return count / (time.perf_counter() - begun)

@@ -105,6 +105,10 @@ class RealKafka(WallClock):
             time.sleep(0.1 if waiting else 0)
         self.close_connections()
 
+    def pid_of(self, broker_id: int) -> int:
+        """The process of a broker."""
+        return self._processes[broker_id].pid
+
     def restore(self) -> None:
         for broker_id in range(3):
             if broker_id not in self._processes:
