@@ -1,26 +1,53 @@
-"""What conformance tests begin with: topics that are there on every broker, batches in them, the leader to talk to."""
+"""What conformance tests begin with: topics that are there on every broker, batches in them, the leader to talk to.
+
+Beside it what several of them do: hold a follower and play it (N-12), make another replica lead, ask for offsets and epochs.
+"""
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from kafkaproto.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kafkaproto.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.wire import produce, produced
+from kafkaproto.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from tests.broker.wire import fetch, flat, produce, produced
 from tests.conformance.client import Connection
 from tests.conformance.subjects import Subject
 
 METADATA_VERSION = 12
 PRODUCE_VERSION = 9
-ROUNDS = 200
-PAUSE_MS = 50
+ROUNDS = 400
+PAUSE_MS = 25
+APPEND_WITHIN_MS = 10_000
+LATEST, EARLIEST = -1, -2
+
+
+def wait_until(subject: Subject, condition: Callable[[], Any], what: str) -> Any:
+    """What the condition says as soon as it is true."""
+    for _ in range(ROUNDS):
+        if found := condition():
+            return found
+        subject.pass_ms(PAUSE_MS)
+    raise AssertionError(f"it did not come true: {what}")
 
 
 def brokers_known(subject: Subject, broker_id: int) -> set[int]:
@@ -72,7 +99,7 @@ class Topic:
         connection = self.connect(index)
         answers = []
         for data in batches:
-            answer = produced(self.subject.ask(connection, produce(self.name, data, index, acks), version))
+            answer = produced(self.subject.ask(connection, produce(self.name, data, index, acks, APPEND_WITHIN_MS), version))
             assert answer.error_code == 0, ErrorCode(answer.error_code).name
             answers.append(answer)
         return answers
@@ -122,3 +149,80 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
             return
         topic.subject.pass_ms(PAUSE_MS)
     raise AssertionError(f"{topic.name} did not become known to every broker: {seen}")
+
+
+# ---- followers that are held and played ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iterator[None]:
+    """While it lasts this broker takes nothing from the partition's leader. A real one is stopped as a process: ask it nothing."""
+    subject.hold_follower(topic.name, index, broker_id)
+    try:
+        yield
+    finally:
+        subject.release_follower(topic.name, index, broker_id)
+
+
+def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
+    """The leader's answer to a fetch that we send in the name of a replica (N-12): everything below `offset` is acknowledged."""
+    request = fetch((topic.name, 0, offset), replica_id=broker_id, **more)
+    [(_, data)] = flat(topic.subject.ask(topic.connect(), request, 11))
+    return data
+
+
+def read(topic: Topic, offset: int, version: int = 11, broker_id: int | None = None, **more: Any) -> Any:
+    """What a consumer's fetch is told of the topic's first partition, by its leader unless another broker is named."""
+    connection = topic.connect() if broker_id is None else topic.subject.connect(broker_id)
+    request = fetch((topic.name, 0, offset), version=version, topic_ids={topic.name: topic.topic_id}, **more)
+    [(_, data)] = flat(topic.subject.ask(connection, request, version))
+    return data
+
+
+# ---- leaders, offsets, epochs ----------------------------------------------------------------------------------------------------
+
+
+def make_lead(topic: Topic, broker_id: int) -> int:
+    """Make a replica in sync the preferred one and elect it; the new epoch, once the broker itself answers as leader."""
+    subject = topic.subject
+    replicas = [broker_id, *(r for r in topic.partition().replica_nodes if r != broker_id)]
+    order = [ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]
+    answer = subject.ask(subject.connect(), AlterPartitionReassignmentsRequest(APPEND_WITHIN_MS, topics=order), 0)
+    assert answer.responses[0].partitions[0].error_code == 0
+    wait_until(subject, lambda: topic.partition().replica_nodes == replicas, f"the order {replicas}")
+    elect = ElectLeadersRequest(0, [TopicPartitions(topic.name, [0])], APPEND_WITHIN_MS)
+    [result] = subject.ask(subject.connect(), elect, 2).replica_election_results
+    assert result.partition_result[0].error_code == 0, result.partition_result[0].error_message
+    wait_until(subject, lambda: topic.partition().leader_id == broker_id, f"broker {broker_id} leads")
+    epoch = int(topic.partition().leader_epoch)
+    wait_until(subject, lambda: list_offsets(topic, EARLIEST, broker_id=broker_id, epoch=epoch).error_code == 0, "it knows")
+    return epoch
+
+
+def list_offsets(
+    topic: Topic,
+    timestamp: int,
+    version: int = 5,
+    *,
+    broker_id: int | None = None,
+    replica_id: int = -1,
+    epoch: int = -1,
+    isolation: int = 0,
+    index: int = 0,
+) -> Any:
+    """What ListOffsets tells of one partition."""
+    connection = topic.connect(index) if broker_id is None else topic.subject.connect(broker_id)
+    wanted = ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, epoch, timestamp, 10 if version == 0 else 1)])
+    answer = topic.subject.ask(connection, ListOffsetsRequest(replica_id, isolation, [wanted], 1000), version)
+    return answer.topics[0].partitions[0]
+
+
+def end_of_epoch(
+    topic: Topic, epoch: int, version: int = 3, *, broker_id: int | None = None, replica_id: int = -1, current: int = -1
+) -> tuple[int, int, int]:
+    """(error, epoch, end offset) as OffsetForLeaderEpoch tells."""
+    connection = topic.connect() if broker_id is None else topic.subject.connect(broker_id)
+    wanted = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
+    [answer] = topic.subject.ask(connection, OffsetForLeaderEpochRequest(replica_id, [wanted]), version).topics
+    [found] = answer.partitions
+    return found.error_code, found.leader_epoch, found.end_offset
