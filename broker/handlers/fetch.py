@@ -94,6 +94,8 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         lambda: node.image,
         lambda late, at_ms: operation.complete(answer.build(late, at_ms), at_ms),
     )
+    if delayed.is_due():
+        return answer.build(results, now_ms)
     operation = DelayedOperation(delayed.abandon)
     delayed.park(node.timers, now_ms + params.max_wait_ms)
     node.journal.event(now_ms, node.broker_id, "parked", api="Fetch", client_id=context.client_id)
@@ -251,6 +253,7 @@ def _grouped(
 
 
 def _partition(context: RequestContext, index: int, result: PartitionRead, read_committed: bool) -> PartitionData:
+    """F-20: aborted transactions are told to committed readers; what is wrong before reading has an empty list for everybody."""
     told = read_committed and not result.error_code and result.preferred_read_replica < 0
     data = PartitionData(
         index,
@@ -261,7 +264,7 @@ def _partition(context: RequestContext, index: int, result: PartitionRead, read_
         NO_DIVERGENCE,
         NO_LEADER,
         NO_SNAPSHOT,
-        [] if told else None,  # F-20
+        [] if told or result.before_reading else None,
         result.preferred_read_replica,
         result.records,
     )

@@ -145,10 +145,18 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
             {p.partition_index: p.leader_id for p in one.partitions if p.error_code == 0}
             == {index: brokers[0] for index, brokers in assignment.items()}
             for one in seen
-        ):
+        ) and all(_leads(topic, leader, assignment) for leader in {brokers[0] for brokers in assignment.values()}):
             return
         topic.subject.pass_ms(PAUSE_MS)
     raise AssertionError(f"{topic.name} did not become known to every broker: {seen}")
+
+
+def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
+    """Whether a broker answers as the leader of all that it should lead."""
+    wanted = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
+    request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, wanted)])
+    [answer] = topic.subject.ask(topic.subject.connect(broker_id), request, 5).topics
+    return all(found.error_code == 0 for found in answer.partitions)
 
 
 # ---- followers that are held and played ------------------------------------------------------------------------------------------

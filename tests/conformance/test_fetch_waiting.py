@@ -72,6 +72,7 @@ def test_F30_only_the_limits_of_partitions_count_while_waiting(subject: Subject)
         (1000, 2001, 1 << 30, 400, [1000, 1000]),
         (1000, 2000, 1 << 30, 0, [1000, 1000]),
         (1500, 1200, 1000, 0, [1000, 0]),  # min_bytes is cut to the limit (F-5)
+        (2000, 900, 800, 0, [800, 0]),
     ]:
         asked = fetch(*both, partition_max=partition_max, min_bytes=min_bytes, max_bytes=max_bytes, max_wait_ms=400)
         subject.send(connection, asked, 11)
@@ -103,3 +104,20 @@ def test_F29_an_append_beyond_the_segment_of_the_fetch_wakes_it_below_min_bytes(
     assert subject.answer_or_none(waiting, 50) is None
     topic.fill(batch_of_bytes(201))
     assert sizes(subject.answer(waiting, 1000).message) == [200]
+
+
+def test_F29_there_is_no_waiting_where_one_read_cannot_get_further(subject: Subject) -> None:
+    """In an older segment, or where enough is there that does not fit the request's limit."""
+    topic = new_topic(subject, 2, segment_bytes="1000")
+    topic.fill(*[batch_of_bytes(800)] * 2)
+    topic.fill(batch_of_bytes(100), index=1)
+    connection = topic.connect()
+    subject.send(connection, fetch((topic.name, 0, 0), min_bytes=2000, max_wait_ms=5000), 11)
+    answer = subject.answer(connection)
+    subject.assert_took(answer, 0)
+    assert sizes(answer.message) == [800]
+    both = (topic.name, 1, 0), (topic.name, 0, 1)
+    subject.send(connection, fetch(*both, min_bytes=300, max_bytes=300, max_wait_ms=5000), 11)
+    answer = subject.answer(connection)
+    subject.assert_took(answer, 0)
+    assert sizes(answer.message) == [100, 0]
