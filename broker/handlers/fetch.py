@@ -160,13 +160,22 @@ def _resolve(
         topic = image.topic_by_id(key[0]) if by_id else image.topics.get(key[0])
         error = 0
         if topic is None:
-            error = int(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            error = int(_unknown_id(image, session.names.get(key[0])) if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         elif not 0 <= key[1] < len(topic.partitions):
             error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         name = "" if topic is None else topic.name
+        if name and by_id:
+            session.names[key[0]] = name
         (bad if error else good).append((key, PartitionFetch(name, key[1], *asked, error)))
     ordered = good + bad
     return [key for key, _ in ordered], [one for _, one in ordered]
+
+
+def _unknown_id(image: Image, name: str | None) -> ErrorCode:
+    """S-11: a session knows what a topic was called that is gone; there may be another of that name now."""
+    if name is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return ErrorCode.INCONSISTENT_TOPIC_ID if name in image.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _note_follower(
