@@ -8,13 +8,15 @@ SPARK ?= 1
 PYSPARK := pyspark==4.0.0
 STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 
+comma := ,
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test conformance check generate rules bench race broker needs needs-java install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
 	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
-	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours"
+	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"
 	@echo "make rules     each rule of RULES.md names its tests, and they exist"
@@ -52,7 +54,7 @@ test: needs-java $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all
-	@$(BIN)/python -m tests.conformance.card $(ARGS)
+	@$(BIN)/python -m tests.conformance.card $(if $(RIVALS),--subjects ours-kafka$(comma)ours-kafka-manual$(comma)ours-kip-manual$(comma)real$(comma)kfake$(comma)librdkafka-mock) $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

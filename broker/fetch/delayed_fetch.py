@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
 from broker.metadata.image import Image
-from broker.replication.partition import Partition
 from broker.replication.replica_manager import ReplicaManager
 from broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode

@@ -21,6 +21,7 @@ from broker.fetch.read import (
     failed,
 )
 from broker.fetch.session import FetchContext, PartitionRequest
+from broker.metadata.image import Image
 from broker.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
 from broker.replication.selector import ClientMetadata
 from kafkaproto.api import ApiKey
@@ -160,7 +161,9 @@ def _resolve(
         topic = image.topic_by_id(key[0]) if by_id else image.topics.get(key[0])
         error = 0
         if topic is None:
-            error = int(_unknown_id(image, session.names.get(key[0])) if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            error = int(
+                _unknown_id(image, session.names.get(key[0])) if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
         elif not 0 <= key[1] < len(topic.partitions):
             error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         name = "" if topic is None else topic.name

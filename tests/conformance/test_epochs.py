@@ -12,7 +12,17 @@ from kafkaproto.messages.offset_for_leader_epoch import (
 )
 from kafkaproto.records.batch import read_header
 from tests.broker.wire import batch
-from tests.conformance.scene import Topic, end_of_epoch, follow, held, list_offsets, make_lead, new_topic, read, wait_until
+from tests.conformance.scene import (
+    Topic,
+    end_of_epoch,
+    follow,
+    held,
+    list_offsets,
+    make_lead,
+    new_topic,
+    read,
+    wait_until,
+)
 from tests.conformance.subjects import Subject
 
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
@@ -41,7 +51,11 @@ def test_E1_E2_errors_of_every_version(subject: Subject) -> None:
         OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(9, -1, 0)]),
     ]
     answer = subject.ask(topic.connect(), OffsetForLeaderEpochRequest(-1, wanted), 3)
-    found = {(t.topic, p.partition): (p.error_code, p.leader_epoch, p.end_offset) for t in answer.topics for p in t.partitions}
+    found = {
+        (t.topic, p.partition): (p.error_code, p.leader_epoch, p.end_offset)
+        for t in answer.topics
+        for p in t.partitions
+    }
     assert found == {("no-such-topic", 0): (3, -1, -1), (topic.name, 9): (3, -1, -1)}
 
 

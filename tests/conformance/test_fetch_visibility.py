@@ -76,7 +76,10 @@ def test_F21_F24_who_is_answered_where(subject: Subject) -> None:
     assert read(topic, 0, replica_id=2).error_code == 6
     assert read(topic, 0, replica_id=2, epoch=epoch).error_code == 75
     # the epoch comes before leadership, leadership before the range of offsets
-    assert [read(topic, 0, 10, broker_id=1, epoch=epoch + step).error_code for step in (-1, 1)] == [74 if epoch else 6, 75]
+    assert [read(topic, 0, 10, broker_id=1, epoch=epoch + step).error_code for step in (-1, 1)] == [
+        74 if epoch else 6,
+        75,
+    ]
     assert read(topic, 99, 10, broker_id=1).error_code == 6
     assert read(topic, 99, epoch=epoch + 1).error_code == 75
 

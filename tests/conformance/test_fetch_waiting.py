@@ -91,7 +91,9 @@ def test_F29_another_leader_or_a_topic_that_goes_wakes_who_waits(subject: Subjec
     assert subject.answer_or_none(fenced, 50) is None
     make_lead(topic, 1)
     assert errors(subject.answer(fenced, 5000).message) == [74]
-    [deleted] = subject.ask(subject.connect(), DeleteTopicsRequest(topic_names=[gone.name], timeout_ms=5000), 3).responses
+    [deleted] = subject.ask(
+        subject.connect(), DeleteTopicsRequest(topic_names=[gone.name], timeout_ms=5000), 3
+    ).responses
     assert deleted.error_code == 0
     assert errors(subject.answer(waiting, 5000).message) == [3]
 

@@ -100,7 +100,9 @@ def test_P17_partitions_and_producers_are_counted_apart(subject: Subject) -> Non
     assert [one.send(0), other.send(1)] == [(0, 0), (0, 3)]
 
 
-def init(subject: Subject, version: int, transactional_id: str | None, *known: int, broker_id: int = 0) -> tuple[int, int, int]:
+def init(
+    subject: Subject, version: int, transactional_id: str | None, *known: int, broker_id: int = 0
+) -> tuple[int, int, int]:
     """(error, producer id, epoch)"""
     request = InitProducerIdRequest(transactional_id, 60_000, *known)
     answer = subject.ask(subject.connect(broker_id), request, version)

@@ -87,7 +87,10 @@ def test_L3_L10_twice_unknown_elsewhere(subject: Subject) -> None:
     answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, twice), 5)
     assert {told(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
     a, b = new_topic(subject, 2), new_topic(subject)
-    wanted = [ListOffsetsTopic(name, [ListOffsetsPartition(i, -1, LATEST)]) for name, i in ((a.name, 0), (b.name, 0), (a.name, 1))]
+    wanted = [
+        ListOffsetsTopic(name, [ListOffsetsPartition(i, -1, LATEST)])
+        for name, i in ((a.name, 0), (b.name, 0), (a.name, 1))
+    ]
     answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, wanted), 5)
     entries = [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
     assert entries == [(a.name, [0]), (b.name, [0]), (a.name, [1])]
@@ -99,7 +102,9 @@ def test_L4_who_may_ask_whom(subject: Subject) -> None:
     epoch = make_lead(topic, 1)
     topic.fill(batch(b"a"))
     for replica_id, wanted in ((-1, [6, 0, 6]), (0, [6, 0, 6]), (-2, [0, 0, 6])):
-        assert [list_offsets(topic, EARLIEST, broker_id=b, replica_id=replica_id).error_code for b in range(3)] == wanted
+        assert [
+            list_offsets(topic, EARLIEST, broker_id=b, replica_id=replica_id).error_code for b in range(3)
+        ] == wanted
     for broker_id, same in ((1, 0), (0, 6)):
         found = [list_offsets(topic, LATEST, broker_id=broker_id, epoch=epoch + s).error_code for s in (-1, 0, 1)]
         assert found == [74, same, 75]

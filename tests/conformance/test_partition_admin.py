@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kafkaproto.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
