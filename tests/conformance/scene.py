@@ -35,7 +35,6 @@ from tests.broker.wire import fetch, flat, produce, produced
 from tests.conformance.client import Connection
 from tests.conformance.subjects import Subject
 
-METADATA_VERSION = 12
 PRODUCE_VERSION = 9
 ROUNDS = 400
 PAUSE_MS = 25
@@ -54,7 +53,9 @@ def wait_until(subject: Subject, condition: Callable[[], Any], what: str) -> Any
 
 def brokers_known(subject: Subject, broker_id: int) -> set[int]:
     """The brokers that one of them tells of. Raises OSError when nobody listens."""
-    return {broker.node_id for broker in subject.ask_once(MetadataRequest([]), METADATA_VERSION, broker_id).brokers}
+    return {
+        broker.node_id for broker in subject.ask_once(MetadataRequest([]), subject.metadata_version, broker_id).brokers
+    }
 
 
 class Topic:
@@ -67,7 +68,7 @@ class Topic:
     def metadata(self, broker_id: int = 0) -> Any:
         """The topic's entry in one broker's Metadata response."""
         request = MetadataRequest([MetadataRequestTopic(name=self.name)], allow_auto_topic_creation=False)
-        [topic] = self.subject.ask_once(request, METADATA_VERSION, broker_id).topics
+        [topic] = self.subject.ask_once(request, self.subject.metadata_version, broker_id).topics
         return topic
 
     @property

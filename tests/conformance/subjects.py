@@ -41,6 +41,8 @@ class Subject(ABC):
     """By broker id."""
     creates = assigns = True
     """Whether CreateTopics is served, and whether it takes assignments."""
+    metadata_version = 12
+    """In which a test looks around."""
     first_id = 0
     """The broker that leads everything where a test does not say."""
 

@@ -162,7 +162,7 @@ def leaders_of(topic: Topic) -> list[int] | None:
     return leaders if leaders and min(leaders) >= 0 else None
 
 
-def test_M9_M10_a_broker_says_which_versions_it_serves(subject: Subject) -> None:
+def test_M9_M10_M12_a_broker_says_which_versions_it_serves(subject: Subject) -> None:
     for version in range(5):
         request = ApiVersionsRequest("a", "1") if version >= 3 else ApiVersionsRequest()
         answer = subject.ask(subject.connect(), request, version)

@@ -172,7 +172,7 @@ def earliest(topic: Topic) -> int:
     return int(list_offsets(topic, EARLIEST).offset)
 
 
-def test_E4_records_are_deleted_up_to_an_offset_on_every_replica(subject: Subject) -> None:
+def test_E4_L11_records_are_deleted_up_to_an_offset_on_every_replica(subject: Subject) -> None:
     topic = new_topic(subject, replication=3)
     topic.fill(*[batch(b"a", b"b", b"c")] * 4)
     assert deleted(subject, topic, 4) == (0, 4)
@@ -186,7 +186,7 @@ def test_E4_records_are_deleted_up_to_an_offset_on_every_replica(subject: Subjec
     assert earliest(topic) == 12
 
 
-def test_records_that_cannot_be_deleted_are_refused(subject: Subject) -> None:
+def test_L11_records_that_cannot_be_deleted_are_refused(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"a", b"b"))
     assert deleted(subject, topic, 3) == (1, -1)
@@ -201,7 +201,7 @@ def test_records_that_cannot_be_deleted_are_refused(subject: Subject) -> None:
     assert [(t.partitions[0].error_code, t.partitions[0].low_watermark) for t in answer.topics] == [(6, -1), (3, -1)]
 
 
-def test_a_deletion_waits_for_replicas_that_are_held_until_its_time_is_up(subject: Subject) -> None:
+def test_L11_a_deletion_waits_for_replicas_that_are_held_until_its_time_is_up(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(*[batch(b"a")] * 4)
     wait_until(subject, lambda: deleted(subject, topic, 1) == (0, 1), "both replicas start at 1")
