@@ -58,7 +58,7 @@ def parts(nodeid: str) -> tuple[str, str]:
         if kind in words:
             rest = words.replace(kind, "", 1).strip("-")
             return base + (f" [{rest}]" if rest else ""), kind
-    return base, words
+    return base, words or "harness"
 
 
 def rules_of(name: str) -> tuple[str, str]:

@@ -37,6 +37,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one profile stand together, so that each cluster is started once."""
+    places = [i for i, item in enumerate(items) if "subject" in getattr(item, "fixturenames", ())]
+    found = sorted((items[i] for i in places), key=lambda item: getattr(item.module, "PROFILE", "default"))  # type: ignore[attr-defined]
+    for i, item in zip(places, found, strict=True):
+        items[i] = item
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "subject" not in metafunc.fixturenames:
         return
