@@ -8,13 +8,15 @@ SPARK ?= 1
 PYSPARK := pyspark==4.0.0
 STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 
+comma := ,
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test conformance fuzz check generate rules bench race broker needs needs-java install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
 	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
-	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours"
+	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
 	@echo "make fuzz      coverage-guided fuzzing of the codec for SECONDS (1200); what it finds new goes into tests/fuzz/corpus"
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"
@@ -53,7 +55,7 @@ test: needs-java $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all
-	@$(BIN)/python -m tests.conformance.card $(ARGS)
+	@$(BIN)/python -m tests.conformance.card $(if $(RIVALS),--subjects ours-kafka$(comma)ours-kafka-manual$(comma)ours-kip-manual$(comma)real$(comma)kfake$(comma)librdkafka-mock) $(ARGS)
 
 fuzz: SECONDS ?= 1200
 fuzz: $(STAMP)

@@ -246,7 +246,12 @@ def main() -> int:
         ("start to the first line of stdout, against `import asyncio, ssl, construct`", start, START_LIMIT, "{:.2f}"),
         ("resident when idle, MB", mine.idle_mb, IDLE_LIMIT_MB, "{:.0f}"),
         ("resident after the race, MB", mine.after_mb, AFTER_LIMIT_MB, "{:.0f}"),
-        ("memory files still held after a cell, share of --memory 4G", mine.most_memory_file_bytes / BUDGET_BYTES, 1.0, "{:.2f}"),
+        (
+            "memory files still held after a cell, share of --memory 4G",
+            mine.most_memory_file_bytes / BUDGET_BYTES,
+            1.0,
+            "{:.2f}",
+        ),
     ]
     for row, value, limit, _ in limits:
         if value > limit:

@@ -5,10 +5,9 @@ Must never know what is raced.
 
 from __future__ import annotations
 
-from tests.conformance.rivals.brokers import built
-
 from benchmarks.programs import Program
 from tests.conformance.real_kafka import RealKafka
+from tests.conformance.rivals.brokers import built
 
 
 def kfake() -> Program:

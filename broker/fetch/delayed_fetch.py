@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
 from broker.metadata.image import Image
-from broker.replication.partition import Partition
 from broker.replication.replica_manager import ReplicaManager
 from broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
@@ -64,33 +63,34 @@ class DelayedFetch:
         self._image = image
         self._answer = answer
         self._timer: Timer | None = None
-        self._partitions: list[tuple[PartitionFetch, Partition]] = []
+        self._partitions = [(f, replicas.partitions[(f.topic, f.index)]) for f in fetches if not f.error]
         self.done = False
 
     def park(self, timers: Timers, deadline_ms: int) -> None:
-        for fetch in self._fetches:
-            if not fetch.error:
-                partition = self._replicas.partitions[(fetch.topic, fetch.index)]
-                partition.watchers[self] = None
-                self._partitions.append((fetch, partition))
+        for _, partition in self._partitions:
+            partition.watchers[self] = None
         self._timer = timers.at(deadline_ms, self._complete)
 
+    def is_due(self) -> bool:
+        """F-29: is there enough now, or no sense in waiting? Kafka asks this before it parks a fetch, too."""
+        return self._pointless() or self._available() >= self._min_bytes
+
     def check(self, now_ms: int) -> None:
-        """F-29: a partition changed; is there enough now, or no sense in waiting?"""
-        if not self.done and (self._pointless() or self._available() >= self._min_bytes):
+        """A partition changed."""
+        if not self.done and self.is_due():
             self._complete(now_ms)
 
     def _pointless(self) -> bool:
-        """A. the partition is gone; B. leadership or epoch moved; C. the log ends below the asked offset;
+        """A. the partition is gone; B. leadership or epoch moved; C. what may be seen ends below the asked offset (D1);
 
         D. one read cannot get past the end of a segment; E. the logs part; F. a follower's high watermark is stale (D5)."""
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):
                 return True
-            log = partition.log
-            if fetch.offset > log.log_end_offset or fetch.offset < log.log_start_offset:
+            log, bound = partition.log, self._reader.bound(self._params, partition)
+            if fetch.offset > bound or fetch.offset < log.log_start_offset:
                 return True
-            if log.is_on_older_segment(fetch.offset, self._reader.bound(self._params, partition)):
+            if log.is_on_older_segment(fetch.offset, bound):
                 return True
             if fetch.last_epoch >= 0 and log.divergence(fetch.last_epoch, fetch.offset) is not None:
                 return True

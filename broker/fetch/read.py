@@ -71,6 +71,8 @@ class PartitionRead:
     size_bytes: int = 0
     preferred_read_replica: int = UNKNOWN
     diverging_end: tuple[int, int] | None = None
+    before_reading: bool = False
+    """Whether the error was found before anything was read (F-23)."""
 
     @property
     def has_records(self) -> bool:
@@ -124,7 +126,7 @@ class Reader:
     ) -> PartitionRead:
         """One partition, checked in the order of F-24."""
         if fetch.error:
-            return failed(fetch.error)
+            return PartitionRead(fetch.error, before_reading=True)
         partition = self._replicas.partitions.get((fetch.topic, fetch.index))
         if partition is None:
             return failed(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -119,6 +119,8 @@ class Session:
     last_used_ms: int
     epoch: int = 1
     cached_size: int = 0
+    names: dict[Hashable, str] = field(default_factory=dict)
+    """Topic id to the name it once had: Kafka's sessions keep it when the topic is gone (S-11)."""
 
     @property
     def evictable_key(self) -> tuple[bool, int, int]:
@@ -128,10 +130,11 @@ class Session:
 class SessionlessContext(Generic[K, R]):
     """A fetch that stands alone: all it asks for, all in the answer (epoch -1, versions before 7, S-1)."""
 
-    __slots__ = ("_requested",)
+    __slots__ = ("_requested", "names")
 
     def __init__(self, requested: dict[K, PartitionRequest]) -> None:
         self._requested = requested
+        self.names: dict[Hashable, str] = {}
 
     def partitions(self) -> Iterable[tuple[K, PartitionRequest]]:
         return self._requested.items()
@@ -164,7 +167,7 @@ class FullContext(SessionlessContext[K, R]):
         for key, result in results:
             partition = cached[key] = _Cached(self._requested[key])
             partition.told(result)
-        session_id = self._cache.create(cached, self._privileged, self._uses_topic_ids, now_ms)
+        session_id = self._cache.create(cached, self._privileged, self._uses_topic_ids, now_ms, self.names)
         return Answer(0, session_id, results)
 
 
@@ -176,6 +179,10 @@ class IncrementalContext(Generic[K, R]):
     def __init__(self, session: Session) -> None:
         self.session = session
         self._expected_epoch = session.epoch
+
+    @property
+    def names(self) -> dict[Hashable, str]:
+        return self.session.names
 
     def partitions(self) -> Iterable[tuple[K, PartitionRequest]]:
         return [(key, cached.request) for key, cached in self.session.partitions.items()]  # type: ignore[misc]
@@ -215,10 +222,11 @@ class IncrementalContext(Generic[K, R]):
 class ErrorContext(Generic[K, R]):
     """A fetch whose session cannot be had: the error is all its answer, and nothing is read (S-3)."""
 
-    __slots__ = ("error_code",)
+    __slots__ = ("error_code", "names")
 
     def __init__(self, error_code: int) -> None:
         self.error_code = error_code
+        self.names: dict[Hashable, str] = {}
 
     def partitions(self) -> Iterable[tuple[K, PartitionRequest]]:
         return ()
@@ -289,11 +297,18 @@ class SessionCache:
             self._evictable_by_privileged.pop(session_id, None)
             self.partition_count -= session.cached_size
 
-    def create(self, partitions: dict[Hashable, _Cached], privileged: bool, uses_topic_ids: bool, now_ms: int) -> int:
+    def create(
+        self,
+        partitions: dict[Hashable, _Cached],
+        privileged: bool,
+        uses_topic_ids: bool,
+        now_ms: int,
+        names: dict[Hashable, str],
+    ) -> int:
         """The id of a new session, or 0 if there is no slot for it (S-2, S-13)."""
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return NO_SESSION
-        session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms)
+        session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms, names=names)
         self._sessions[session.session_id] = session
         self.touch(session, now_ms)
         return session.session_id

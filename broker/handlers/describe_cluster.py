@@ -16,7 +16,7 @@ from kafkaproto.messages.describe_cluster import (
 )
 
 BROKERS, CONTROLLERS = 1, 2
-ALL_CLUSTER_OPERATIONS = 0b1_1111_1111_0000
+ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 """What `AclEntry.supportedOperations` lists for a cluster, as bits: without access control, all of it."""
 
 

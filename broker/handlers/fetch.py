@@ -22,6 +22,7 @@ from broker.fetch.read import (
     failed,
 )
 from broker.fetch.session import FetchContext, PartitionRequest
+from broker.metadata.image import Image
 from broker.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
 from broker.replication.selector import ClientMetadata
 from kafkaproto.api import ApiKey
@@ -95,6 +96,8 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         lambda: node.image,
         lambda late, at_ms: operation.complete(answer.build(late, at_ms), at_ms),
     )
+    if delayed.is_due():
+        return answer.build(results, now_ms)
     operation = DelayedOperation(delayed.abandon)
     delayed.park(node.timers, now_ms + params.max_wait_ms)
     node.journal.event(now_ms, node.broker_id, "parked", api="Fetch", client_id=context.client_id)
@@ -159,13 +162,24 @@ def _resolve(
         topic = image.topic_by_id(key[0]) if by_id else image.topics.get(key[0])
         error = 0
         if topic is None:
-            error = int(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            error = int(
+                _unknown_id(image, session.names.get(key[0])) if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
         elif not 0 <= key[1] < len(topic.partitions):
             error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         name = "" if topic is None else topic.name
+        if name and by_id:
+            session.names[key[0]] = name
         (bad if error else good).append((key, PartitionFetch(name, key[1], *asked, error)))
     ordered = good + bad
     return [key for key, _ in ordered], [one for _, one in ordered]
+
+
+def _unknown_id(image: Image, name: str | None) -> ErrorCode:
+    """S-11: a session knows what a topic was called that is gone; there may be another of that name now."""
+    if name is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return ErrorCode.INCONSISTENT_TOPIC_ID if name in image.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _note_follower(
@@ -262,6 +276,7 @@ def _grouped(
 
 
 def _partition(context: RequestContext, index: int, result: PartitionRead, read_committed: bool) -> PartitionData:
+    """F-20: aborted transactions are told to committed readers; what is wrong before reading has an empty list for everybody."""
     told = read_committed and not result.error_code and result.preferred_read_replica < 0
     data = PartitionData(
         index,
@@ -272,7 +287,7 @@ def _partition(context: RequestContext, index: int, result: PartitionRead, read_
         NO_DIVERGENCE,
         NO_LEADER,
         NO_SNAPSHOT,
-        [] if told else None,  # F-20
+        [] if told or result.before_reading else None,
         result.preferred_read_replica,
         result.records,
     )

@@ -52,15 +52,15 @@ def _failed(context: RequestContext, request: ListOffsetsRequest, error_code: in
 @register(ApiKey.LIST_OFFSETS, 0, 9, _failed)
 def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> Response:
     asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
-    by_name: dict[str, ListOffsetsTopicResponse] = {}
+    answers = []  # an entry for each of the request, also for one topic twice (L-10)
     for topic in request.topics:
-        answer = by_name.setdefault(topic.name, ListOffsetsTopicResponse(topic.name))
+        answers.append(answer := ListOffsetsTopicResponse(topic.name))
         for wanted in topic.partitions:
             if asked[(topic.name, wanted.partition_index)] > 1:
                 answer.partitions.append(_error(wanted, ErrorCode.INVALID_REQUEST))
             else:
                 answer.partitions.append(_one(context, request, topic.name, wanted))
-    return Response(ListOffsetsResponse(topics=list(by_name.values())))
+    return Response(ListOffsetsResponse(topics=answers))
 
 
 def _one(
@@ -71,21 +71,34 @@ def _one(
         if wanted.timestamp < 0 and FIRST_VERSION_OF.get(wanted.timestamp, version + 1) > version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         partition = _partition(context, request.replica_id, topic, wanted)
+        if version < FIRST_VERSION_WITH_ONE_OFFSET:
+            offsets = _old_style(partition, request.replica_id, wanted, context.now_ms)
+            return ListOffsetsPartitionResponse(wanted.partition_index, 0, offsets)
         found = _look_up(context, request, partition, wanted.timestamp)
     except KafkaError as error:
         return _error(wanted, error.error_code)
-    if version < FIRST_VERSION_WITH_ONE_OFFSET:
-        offsets = [] if found.offset < 0 else _old_style(partition, wanted, found.offset)
-        return ListOffsetsPartitionResponse(wanted.partition_index, 0, offsets)
     epoch = found.leader_epoch if version >= FIRST_VERSION_WITH_LEADER_EPOCH else -1
     return ListOffsetsPartitionResponse(wanted.partition_index, 0, [], found.timestamp, found.offset, epoch)
 
 
-def _old_style(partition: Partition, wanted: ListOffsetsPartition, offset: int) -> list[int]:
-    """v0: up to max_num_offsets starts of segments, newest first; with one segment that is the end and the start."""
-    start = partition.log.log_start_offset
-    offsets = [offset] if offset == start or wanted.timestamp == EARLIEST else [offset, start]
-    return offsets[: max(0, wanted.max_num_offsets)]
+def _old_style(partition: Partition, replica_id: int, wanted: ListOffsetsPartition, now_ms: int) -> list[int]:
+    """v0: up to max_num_offsets starts of segments and the log's end, newest first, of segments written by that time.
+
+    Kafka asks the file when a segment was written last; here its largest timestamp tells. Source: `UnifiedLog.legacyFetchOffsetsBefore`.
+    """
+    log = partition.log
+    starts = log.segment_starts()
+    if log.log_end_offset > log.log_start_offset:
+        starts.append((log.log_end_offset, now_ms))
+    if wanted.timestamp == EARLIEST:
+        starts = starts[:1]
+    elif wanted.timestamp != LATEST:
+        while starts and starts[-1][1] > wanted.timestamp:
+            starts.pop()
+    offsets = [offset for offset, _ in reversed(starts)][: max(0, wanted.max_num_offsets)]
+    if replica_id != CONSUMER or not offsets or offsets[0] <= log.high_watermark:
+        return offsets
+    return [log.high_watermark, *(offset for offset in offsets if offset <= log.high_watermark)]
 
 
 def _partition(context: RequestContext, replica_id: int, topic: str, wanted: ListOffsetsPartition) -> Partition:

@@ -23,8 +23,8 @@ from kafkaproto.messages.metadata import (
 
 FIRST_VERSION_WITH_LISTENER_ERROR = 6
 FIRST_VERSION_BY_ID = 12
-ALL_OPERATIONS = 0b1111_1111_1000
-"""Read to IdempotentWrite: without access control everybody may do everything (`AclOperation`)."""
+ALL_TOPIC_OPERATIONS, ALL_CLUSTER_OPERATIONS = 0b1101_1111_1000, 0b1_1111_1010_0000
+"""Without access control everybody may do everything that is supported there (`AclEntry.supportedOperations`), as bits."""
 
 
 def _failed(context: RequestContext, request: MetadataRequest, error_code: int) -> Response:
@@ -41,7 +41,9 @@ def metadata(context: RequestContext, request: MetadataRequest) -> Response:
     image = context.node.image
     version = context.api_version
     if _asks_oddly(request, version):
-        return _failed(context, request, ErrorCode.INVALID_REQUEST)
+        # A real 3.9 stumbles over a topic without name and id.
+        odd = ErrorCode.INVALID_REQUEST if version < FIRST_VERSION_BY_ID else ErrorCode.UNKNOWN_SERVER_ERROR
+        return _failed(context, request, odd)
     live = image.alive_on(context.peer.listener_name)
     response = MetadataResponse(
         brokers=[_broker(b, context.peer.listener_name) for b in live],
@@ -50,7 +52,7 @@ def metadata(context: RequestContext, request: MetadataRequest) -> Response:
         topics=_topics(context, request, image),
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = ALL_OPERATIONS
+        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
     return Response(response)
 
 
@@ -123,7 +125,7 @@ def _topic(context: RequestContext, request: MetadataRequest, image: Image, topi
         [_partition(context.api_version, image, reachable, p) for p in topic.partitions],
     )
     if request.include_topic_authorized_operations:
-        answer.topic_authorized_operations = ALL_OPERATIONS
+        answer.topic_authorized_operations = ALL_TOPIC_OPERATIONS
     return answer
 
 

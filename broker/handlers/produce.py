@@ -29,12 +29,14 @@ from kafkaproto.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from kafkaproto.records.batch import MAGIC, TRANSACTIONAL
 
 ADMIN_CLIENT_ID = "__admin_client"
 ALL_IN_SYNC = -1
 FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
+_MAGIC_AT, _ATTRIBUTES_AT = 16, 22  # of attributes the lower byte, which has all that are in use
 
 
 def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -> Result:
@@ -52,6 +54,10 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     acks = request.acks
     if acks not in (ALL_IN_SYNC, 0, 1):
         return _failed(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is None and any(
+        _is_transactional(p.records) for t in request.topic_data for p in t.partition_data
+    ):
+        return _failed(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)  # P-23
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in request.topic_data:
@@ -70,6 +76,16 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     return _answer(context, response)
 
 
+def _is_transactional(records: Any) -> bool:
+    """Whether the first batch says that it belongs to a transaction."""
+    return (
+        records is not None
+        and len(records) > _ATTRIBUTES_AT
+        and records[_MAGIC_AT] == MAGIC
+        and bool(records[_ATTRIBUTES_AT] & TRANSACTIONAL)
+    )
+
+
 def _append(
     context: RequestContext, topic: str, data: PartitionProduceData, acks: int
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
@@ -86,9 +102,11 @@ def _append(
         old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
         produced = memoryview(records) if old else only_batch(records, context.api_version)
         if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker itself")
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if _is_transactional(produced):
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)  # no transactional id is known here (P-23)
         if acks == ALL_IN_SYNC:
             partition.check_in_sync()
         judged = (judge_any if old else judge)(produced, partition.limits, context.now_ms)
@@ -101,7 +119,7 @@ def _append(
         return _invalid(data.index, error, partition), None
     except StorageError as error:
         node.complain("records cannot be stored", error, context.now_ms)
-        return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(error)), None
+        return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
     if not appended.is_duplicate:
         node.replicas.appended(partition, context.now_ms)
     answer = PartitionProduceResponse(
@@ -125,14 +143,16 @@ def _error(index: int, error_code: int, message: str | None = None) -> Partition
 
 
 def _refused(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
-    answer = _error(index, error.error_code, error.message)
+    answer = _error(index, error.error_code)
     if error.error_code == ErrorCode.NOT_ENOUGH_REPLICAS and partition is not None:
         answer.log_start_offset = partition.log.log_start_offset
     return answer
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
-    answer = _error(index, error.error_code, error.message)
+    """P-2, P-10: as in Kafka, words come only with wrong records, and with bytes that no batch can be made of."""
+    is_told = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
+    answer = _error(index, error.error_code, error.message if is_told else None)
     if error.log_start_known and partition is not None:
         answer.log_start_offset = partition.log.log_start_offset
     answer.record_errors = [BatchIndexAndErrorMessage(e.batch_index, e.message) for e in error.record_errors]

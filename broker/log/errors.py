@@ -48,6 +48,7 @@ class InvalidBatch(Exception):
         self.error_code = error_code
         self.message = message
         self.record_errors = record_errors
+        self.before_append = before_append
         self.log_start_known = not before_append and error_code not in _ANSWERED_WITHOUT_LOG_START
 
 

@@ -220,6 +220,19 @@ class ReplicaLog:
         found = time_lookup.latest(self.runs, self.log_start_offset)
         return found if found is not None and found.offset < bound_offset else None
 
+    def segment_starts(self) -> list[tuple[int, int]]:
+        """(first offset, largest timestamp) of each segment, oldest first; walks all headers, for ListOffsets version 0."""
+        starts: list[tuple[int, int]] = []
+        end = -1
+        for position, header in self.batches(self.log_start_offset):
+            segment_end = self.store.segment_end(position)
+            if segment_end != end:
+                end = segment_end
+                starts.append((max(header.base_offset, self.log_start_offset), header.max_timestamp))
+            else:
+                starts[-1] = starts[-1][0], max(starts[-1][1], header.max_timestamp)
+        return starts or [(self.log_start_offset, 0)]
+
     def earliest_epoch(self) -> int:
         """The leader epoch to tell with the log start offset (L-5), -1 if it is not known."""
         earliest = self.epochs.earliest()

@@ -31,10 +31,10 @@ class Pull:
 
     __slots__ = ("due", "follower", "hold_at", "leader")
 
-    def __init__(self, leader: Partition, follower: Partition) -> None:
+    def __init__(self, leader: Partition, follower: Partition, hold_at: int | None) -> None:
         self.leader = leader
         self.follower = follower
-        self.hold_at: int | None = None
+        self.hold_at = hold_at
         self.due = True
 
     @property
@@ -46,8 +46,12 @@ class Pull:
 class ReplicaFetcher:
     """What broker `follower_id` pulls from one leader. Partitions that were answered with data go to the end of the order (R-9)."""
 
-    def __init__(self, follower_id: int, settings: FetcherSettings, turn: Turn, timers: Timers) -> None:
+    def __init__(
+        self, follower_id: int, settings: FetcherSettings, turn: Turn, timers: Timers, holds: dict[tuple[str, int], int]
+    ) -> None:
         self.follower_id = follower_id
+        self._holds = holds
+        """What is held, and at which offset: shared by all fetchers of a broker, as a hold outlives a leader."""
         self._settings = settings
         self._turn = turn
         self._timers = timers
@@ -62,8 +66,8 @@ class ReplicaFetcher:
 
     def add(self, leader: Partition, follower: Partition) -> None:
         """Begin to follow; the follower's log has been truncated to what the leader shares."""
-        pull = Pull(leader, follower)
-        self._pulls[(leader.topic, leader.index)] = pull
+        key = (leader.topic, leader.index)
+        self._pulls[key] = Pull(leader, follower, self._holds.get(key))
         leader.pullers[self.follower_id] = self
         self._soon()
 
@@ -90,10 +94,11 @@ class ReplicaFetcher:
         """Let the follower take nothing at or above offset `at` (None: nothing more at all) until `release`."""
         pull = self._pulls[(topic, index)]
         self.note_idle_fetches(now_ms)
-        pull.hold_at = pull.follower.log.log_end_offset if at is None else at
+        self._holds[(topic, index)] = pull.hold_at = pull.follower.log.log_end_offset if at is None else at
 
     def release(self, topic: str, index: int) -> None:
         pull = self._pulls[(topic, index)]
+        self._holds.pop((topic, index), None)
         pull.hold_at = None
         pull.due = True
         self._soon()

@@ -99,6 +99,8 @@ class ReplicaManager:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self._by_topic: dict[str, dict[int, Partition]] = {}
         self.fetchers: dict[int, ReplicaFetcher] = {}
+        self.holds: dict[tuple[str, int], int] = {}
+        """Partition to the offset at which a test holds this follower."""
         self.strict_kip = strict_kip
         self._config = config
         self._stores = stores
@@ -250,7 +252,7 @@ class ReplicaManager:
         self._truncate_to_leader(partition, leader)
         if fetcher is None:
             fetcher = self.fetchers[leader.broker_id] = ReplicaFetcher(
-                self.broker_id, self._fetcher_settings(), self._turn, self._timers
+                self.broker_id, self._fetcher_settings(), self._turn, self._timers, self.holds
             )
         fetcher.add(leader, partition)
 

@@ -322,7 +322,7 @@ class FollowerHandle:
         self._broker_id = broker_id
 
     def hold(self, at: int | None = None) -> None:
-        """Take nothing at or above offset `at` (None: nothing more from now on) until `release`."""
+        """Take nothing at or above offset `at` (None: nothing more from now on), whoever leads, until `release`."""
 
         def act() -> None:
             self._fetcher().hold(self._topic, self._index, at, self._handle.state.turn.now_ms)

@@ -221,7 +221,7 @@ def test_L8_a_new_leader_does_not_tell_what_it_cannot_know_yet() -> None:
     for broker_id in (0, 2):
         for fetcher in cluster.state.nodes[broker_id].replicas.fetchers.values():
             fetcher.cut_link(False, cluster.now_ms)
-    cluster.run()
+    release(cluster, 2)
     assert ask(client, LATEST).offset == 5
     assert (ask(client, 100).error_code, ask(client, 100).offset) == (0, -1)
 
@@ -240,14 +240,14 @@ def test_L9_epochs_are_told_from_version_4_on_and_are_those_of_the_records(clust
     assert [ask(moved, t).leader_epoch for t in (0, EARLIEST, MAX_TIMESTAMP)] == [0, 0, 0]
 
 
-def test_L10_topics_are_grouped_by_name(cluster: VirtualCluster) -> None:
+def test_L10_each_topic_entry_of_the_request_has_one_in_the_answer(cluster: VirtualCluster) -> None:
     cluster.topic("u", 2)
     asked = [
         ListOffsetsTopic(name, [ListOffsetsPartition(p, -1, LATEST)]) for name, p in (("u", 0), ("t", 0), ("u", 1))
     ]
     answer = cluster.connect().ask(ListOffsetsRequest(-1, 0, asked), 9)
-    assert {t.name: [p.partition_index for p in t.partitions] for t in answer.topics} == {"u": [0, 1], "t": [0]}
-    assert len(answer.topics) == 2
+    told = [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+    assert told == [("u", [0]), ("t", [0]), ("u", [1])]
 
 
 def test_N15_a_follower_tells_its_own_log_start_to_a_debugging_consumer(cluster: VirtualCluster) -> None:

@@ -138,15 +138,24 @@ def test_F29_what_is_told_is_as_of_the_answer_not_of_the_question(cluster: Virtu
 
 
 def test_F29_truncation_below_the_asked_offset_ends_the_wait() -> None:
-    """The asked offset is beyond the log's end once the follower has followed another leader."""
-    cluster = three("kafka")
+    """The asked offset is beyond the log's end once the follower has followed one that was elected uncleanly."""
+    cluster = three("kafka", **{"replica.lag.time.max.ms": "1000"})
     fill(cluster, "t", batch(b"a"), acks=-1)
-    hold(cluster, 1, 2)
+    hold(cluster, 1)
     fill(cluster, "t", batch(b"b"), batch(b"c"))
-    client = send(cluster, ("t", 0, 3), max_wait_ms=20_000)
+    cluster.advance(3000)  # broker 1 falls out of the ISR, so all three are committed
+    hold(cluster, 2)
+    fill(cluster, "t", batch(b"d"))
+    cluster.advance(3000)  # and broker 2
+    client = send(cluster, ("t", 0, 3), max_wait_ms=20_000, broker_id=2)
     assert client.answers == []
-    elect(cluster, 1)
-    assert replica(cluster, 0).log.log_end_offset == 1
+    cluster.state.stop_broker(0)
+    cluster.state.controller.elect_unclean("t", 0)
+    assert cluster.state.controller.image.leader_of("t", 0)[0] == 1
+    assert replica(cluster, 2).log.log_end_offset == 1
+    release(cluster, 2)
+    fill(cluster, "t", batch(b"e"))
+    cluster.advance(1000)
     assert errors(client.latest) == [1]
 
 

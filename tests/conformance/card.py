@@ -50,15 +50,15 @@ class Card:
 
 def parts(nodeid: str) -> tuple[str, str]:
     """``…::test_F7_x[real-3]`` as ("test_F7_x [3]", "real")."""
-    from tests.conformance.conftest import KINDS  # not before pytest has begun, which rewrites what is imported
+    from tests.conformance.conftest import KINDS, RIVALS  # not before pytest has begun, which rewrites what is imported
 
     base, _, inside = nodeid.rpartition("::")[2].partition("[")
     words = inside.rstrip("]")
-    for kind in sorted(KINDS, key=len, reverse=True):
+    for kind in sorted(KINDS | RIVALS, key=len, reverse=True):
         if kind in words:
             rest = words.replace(kind, "", 1).strip("-")
             return base + (f" [{rest}]" if rest else ""), kind
-    return base, words
+    return base, words or "harness"
 
 
 def rules_of(name: str) -> tuple[str, str]:

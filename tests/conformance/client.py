@@ -74,7 +74,9 @@ class Connection:
                 return None
 
     def _readable(self, seconds: float) -> bool:
-        if not select.select([self.socket], [], [], seconds)[0]:
+        waiting = select.poll()  # not select(), which knows no descriptor above 1023
+        waiting.register(self.socket, select.POLLIN)
+        if not waiting.poll(seconds * 1000):
             return False
         try:
             part = self.socket.recv(1 << 20)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.conformance.foreign import check_profile
 from tests.conformance.real_kafka import RealKafka
+from tests.conformance.rivals.brokers import Kfake, LibrdkafkaMock
 from tests.conformance.subjects import Foreign, Ours, OursManual, Subject
 
 KINDS: dict[str, Callable[[str], Subject]] = {
@@ -19,6 +20,8 @@ KINDS: dict[str, Callable[[str], Subject]] = {
     "ours-kip-manual": lambda profile: OursManual(profile, "kip"),
     "real": RealKafka,
 }
+RIVALS: dict[str, Callable[[str], Subject]] = {"kfake": Kfake, "librdkafka-mock": LibrdkafkaMock}
+"""Beside them on request: `--subjects ours-kafka,real,kfake,librdkafka-mock`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,7 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--semantics", default="kafka", choices=("kip", "kafka"), help="what that cluster should do (kafka)"
     )
-    group.addoption("--subjects", default=",".join(KINDS), help=f"which of {', '.join(KINDS)} to start (all)")
+    group.addoption(
+        "--subjects",
+        default=",".join(KINDS),
+        help=f"which of {', '.join(KINDS | RIVALS)} to start ({', '.join(KINDS)})",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one profile stand together, so that each cluster is started once."""
+    places = [i for i, item in enumerate(items) if "subject" in getattr(item, "fixturenames", ())]
+    found = sorted((items[i] for i in places), key=lambda item: getattr(item.module, "PROFILE", "default"))  # type: ignore[attr-defined]
+    for i, item in zip(places, found, strict=True):
+        items[i] = item
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -57,8 +72,8 @@ def running(request: pytest.FixtureRequest, subjects: dict[tuple[str, str], Subj
     if (kind, profile) not in subjects:
         for other in [key for key in subjects if key[0] == kind]:
             subjects.pop(other).stop()
-        if kind in KINDS:
-            subjects[kind, profile] = KINDS[kind](profile)
+        if made := (KINDS | RIVALS).get(kind):
+            subjects[kind, profile] = made(profile)
         else:
             addresses = [address.rpartition(":") for address in kind.split(",")]
             semantics = request.config.getoption("--semantics")

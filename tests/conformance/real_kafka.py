@@ -5,6 +5,7 @@ The controller is a process of its own so that any broker can be stopped or held
 
 from __future__ import annotations
 
+import base64
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from tests.conformance.client import Closed
 from tests.conformance.subjects import WallClock, settings_of
@@ -74,7 +76,16 @@ class RealKafka(WallClock):
             }
         path = self._folder / f"{node}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path))
+        if role == "controller":
+            self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path))
+            return
+        # What the tool writes for a broker, without the second that Java needs to begin.
+        data = self._folder / f"data-{node}"
+        data.mkdir()
+        directory_id = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+        (data / "meta.properties").write_text(
+            f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={node}\ndirectory.id={directory_id}\n"
+        )
 
     def _java(self, *arguments: str) -> None:
         command = ["java", *JVM, "-cp", f"{self._jars}/*", *arguments]

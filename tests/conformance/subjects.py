@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,13 @@ class Subject(ABC):
     slack_ms: float
     """How much later than asked an answer may come. Earlier than asked is never right."""
     bootstrap: list[tuple[str, int]]
+    """By broker id."""
+    creates = assigns = True
+    """Whether CreateTopics is served, and whether it takes assignments."""
+    metadata_version = 12
+    """In which a test looks around."""
+    first_id = 0
+    """The broker that leads everything where a test does not say."""
 
     def __init__(self) -> None:
         self._open: list[Connection] = []
@@ -79,6 +86,11 @@ class Subject(ABC):
         self.send(connection, request, version)
         return self.answer(connection).message
 
+    def ask_once(self, request: Any, version: int, broker_id: int = 0) -> Any:
+        """The same over a connection that is used for this alone."""
+        with closing(Connection(*self.bootstrap[broker_id], "conformance")) as connection:
+            return self.ask(connection, request, version)
+
     def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
         """The next answer. Fails when it does not come in time. Raises Closed."""
         found = self.answer_or_none(connection, within_ms)
@@ -92,9 +104,12 @@ class Subject(ABC):
     def closed(self, connection: Connection, within_ms: float = PATIENCE_MS) -> bool:
         """Whether the broker closes the connection in time without another word."""
         try:
-            return self.answer_or_none(connection, within_ms) is None and False
+            self.answer_or_none(connection, within_ms)
         except Closed:
             return True
+        except KeyError:
+            """An answer to what is no request."""
+        return False
 
     def assert_took(self, answer: Answer, wanted_ms: float) -> None:
         """The answer came `wanted_ms` after its request: not earlier, and later only by what this subject's clock needs."""
