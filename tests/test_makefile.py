@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+<<<<<<< HEAD
 TARGETS = ("demo", "test", "fuzz", "check", "generate", "rules", "bench", "race", "broker")
+=======
+TARGETS = ("demo", "test", "conformance", "check", "generate", "rules", "bench", "race", "broker")
+>>>>>>> conf
 MAKE = shutil.which("make")
 
 
