@@ -13,11 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-<<<<<<< HEAD
-TARGETS = ("demo", "test", "fuzz", "check", "generate", "rules", "bench", "race", "broker")
-=======
-TARGETS = ("demo", "test", "conformance", "check", "generate", "rules", "bench", "race", "broker")
->>>>>>> conf
+TARGETS = ("demo", "test", "conformance", "fuzz", "check", "generate", "rules", "bench", "race", "broker")
 MAKE = shutil.which("make")
 
 
