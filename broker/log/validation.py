@@ -1,14 +1,16 @@
 """Whether the bytes that a client produced to one partition may be appended, in the order in which Kafka judges.
 
 `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rules P-4, P-8 to
-P-12. A topic with default settings pays for the 61-byte header and the checksum; records are opened only when a
-setting asks for it. So records that are malformed inside of a batch with a right checksum reach the log, and consumers.
+P-12. A batch that is not compressed, for a topic with default settings, pays for the 61-byte header and the checksum;
+its records are opened only when a setting asks for it. So those that are malformed in spite of a right checksum reach
+the log, and consumers.
 What requests before version 3 carry is judged in `old_messages`.
 Must never know: offsets of the log, producers' sequences, the topic's name.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
@@ -105,6 +107,8 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     if limits.judges_records or header.is_log_append_time:
         check_records(batch, header, limits, now_ms)
         batch, header = _with_clients_time(batch, header)
+    elif header.compression:
+        deque(_opened(batch, header), maxlen=0)
     codec = CODECS.get(limits.compression_type, header.compression)
     if codec != header.compression:
         batch, header = _compressed_anew(batch, header, Compression(codec), limits)
