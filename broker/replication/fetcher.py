@@ -26,32 +26,51 @@ class FetcherSettings:
     strict_kip: bool
 
 
+@dataclass(slots=True)
+class Wish:
+    """What a test wants of a follower. hold_at: to take nothing at or above this offset. delay_ms: to fetch so much later."""
+
+    hold_at: int | None = None
+    delay_ms: int | None = None
+
+
 class Pull:
-    """One partition of a fetcher. hold_at: a test's wish that the follower takes nothing at or above this offset."""
+    """One partition of a fetcher. due: the next fetch asks for it, from ready_ms on."""
 
-    __slots__ = ("due", "follower", "hold_at", "leader")
+    __slots__ = ("due", "follower", "leader", "ready_ms", "wish")
 
-    def __init__(self, leader: Partition, follower: Partition, hold_at: int | None) -> None:
+    def __init__(self, leader: Partition, follower: Partition, wish: Wish | None) -> None:
         self.leader = leader
         self.follower = follower
-        self.hold_at = hold_at
+        self.wish = wish
         self.due = True
+        self.ready_ms = 0
+
+    @property
+    def hold_at(self) -> int | None:
+        return None if self.wish is None else self.wish.hold_at
 
     @property
     def is_held(self) -> bool:
         """It has what it may have, and asks for nothing more."""
-        return self.hold_at is not None and self.follower.log.log_end_offset >= self.hold_at
+        hold_at = self.hold_at
+        return hold_at is not None and self.follower.log.log_end_offset >= hold_at
 
 
 class ReplicaFetcher:
     """What broker `follower_id` pulls from one leader. Partitions that were answered with data go to the end of the order (R-9)."""
 
     def __init__(
-        self, follower_id: int, settings: FetcherSettings, turn: Turn, timers: Timers, holds: dict[tuple[str, int], int]
+        self,
+        follower_id: int,
+        settings: FetcherSettings,
+        turn: Turn,
+        timers: Timers,
+        wishes: dict[tuple[str, int], Wish],
     ) -> None:
         self.follower_id = follower_id
-        self._holds = holds
-        """What is held, and at which offset: shared by all fetchers of a broker, as a hold outlives a leader."""
+        self._wishes = wishes
+        """Shared by all fetchers of a broker, as a wish outlives a leader."""
         self._settings = settings
         self._turn = turn
         self._timers = timers
@@ -67,7 +86,7 @@ class ReplicaFetcher:
     def add(self, leader: Partition, follower: Partition) -> None:
         """Begin to follow; the follower's log has been truncated to what the leader shares."""
         key = (leader.topic, leader.index)
-        self._pulls[key] = Pull(leader, follower, self._holds.get(key))
+        self._pulls[key] = Pull(leader, follower, self._wishes.get(key))
         leader.pullers[self.follower_id] = self
         self._soon()
 
@@ -94,13 +113,25 @@ class ReplicaFetcher:
         """Let the follower take nothing at or above offset `at` (None: nothing more at all) until `release`."""
         pull = self._pulls[(topic, index)]
         self.note_idle_fetches(now_ms)
-        self._holds[(topic, index)] = pull.hold_at = pull.follower.log.log_end_offset if at is None else at
+        self._wish(topic, index).hold_at = pull.follower.log.log_end_offset if at is None else at
+
+    def slow(self, topic: str, index: int, delay_ms: int) -> None:
+        """Let each fetch of the follower come `delay_ms` late, until `release`."""
+        self._wish(topic, index).delay_ms = delay_ms
+
+    def _wish(self, topic: str, index: int) -> Wish:
+        pull = self._pulls[(topic, index)]
+        if pull.wish is None:
+            pull.wish = self._wishes[(topic, index)] = Wish()
+        return pull.wish
 
     def release(self, topic: str, index: int) -> None:
+        """Neither held nor slow any more."""
         pull = self._pulls[(topic, index)]
-        self._holds.pop((topic, index), None)
-        pull.hold_at = None
+        self._wishes.pop((topic, index), None)
+        pull.wish = None
         pull.due = True
+        pull.ready_ms = 0
         self._soon()
 
     def cut_link(self, cut: bool, now_ms: int) -> None:
@@ -124,11 +155,7 @@ class ReplicaFetcher:
         self.note_idle_fetches(now_ms)
         stale = self._is_stale(pull)
         if self._has_more(pull) or (stale and self._settings.strict_kip):
-            pull.due = True
-            if self._settings.delay_ms:
-                self._wait_until(now_ms + self._settings.delay_ms)
-            else:
-                self._soon()
+            self._fetch_next(pull, now_ms)
         elif stale or self._starts_later(pull):
             pull.due = True
             self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
@@ -146,6 +173,20 @@ class ReplicaFetcher:
             known = pull.leader.followers.get(self.follower_id)
             if known is not None and not pull.is_held:
                 known.repeated(repeated_ms)
+
+    def _fetch_next(self, pull: Pull, now_ms: int) -> None:
+        """There is something to get: now, or after the follower's delay."""
+        if pull.due and pull.ready_ms > now_ms:
+            return  # on its way
+        delay_ms = self._settings.delay_ms
+        if pull.wish is not None and pull.wish.delay_ms is not None:
+            delay_ms = pull.wish.delay_ms
+        pull.due = True
+        pull.ready_ms = now_ms + delay_ms
+        if delay_ms:
+            self._wait_until(pull.ready_ms)
+        else:
+            self._soon()
 
     def _soon(self) -> None:
         if not self._queued:
@@ -167,7 +208,7 @@ class ReplicaFetcher:
         remaining = self._settings.response_max_bytes
         moved = False
         told: list[Pull] = []
-        for pull in [p for p in self._pulls.values() if p.due]:
+        for pull in [p for p in self._pulls.values() if p.due and p.ready_ms <= now_ms]:
             pull.due = False
             if pull.is_held or not pull.leader.is_leader or pull.follower.is_leader:
                 continue
@@ -180,13 +221,15 @@ class ReplicaFetcher:
         for pull in told:
             self._acknowledge(pull, now_ms)
             if self._has_more(pull) or (self._settings.strict_kip and self._is_stale(pull)):
-                pull.due = True
-                self._soon()
+                self._fetch_next(pull, now_ms)
             elif self._is_stale(pull) or self._starts_later(pull):
                 # The fetch just sent is parked; Kafka's leader tells what is new with its next answer.
                 self._wait_until(now_ms + self._settings.wait_max_ms)
                 pull.due = True
         self._parked_ms = now_ms
+        later = min((p.ready_ms for p in self._pulls.values() if p.due and p.ready_ms > now_ms), default=None)
+        if later is not None:
+            self._wait_until(later)
 
     def _take(self, pull: Pull, remaining: int, at_least_one: bool) -> int:
         """Append what the leader has (N-9) and hear its high watermark. Returns the bytes that moved."""

@@ -16,7 +16,7 @@ from broker.log.retention import RetentionLimits
 from broker.log.store import MemoryBudget, Store
 from broker.log.validation import TopicLimits
 from broker.metadata.image import Image, Topic
-from broker.replication.fetcher import FetcherSettings, ReplicaFetcher
+from broker.replication.fetcher import FetcherSettings, ReplicaFetcher, Wish
 from broker.replication.partition import Partition
 from broker.replication.selector import (
     ClientMetadata,
@@ -99,8 +99,8 @@ class ReplicaManager:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self._by_topic: dict[str, dict[int, Partition]] = {}
         self.fetchers: dict[int, ReplicaFetcher] = {}
-        self.holds: dict[tuple[str, int], int] = {}
-        """Partition to the offset at which a test holds this follower."""
+        self.wishes: dict[tuple[str, int], Wish] = {}
+        """Partition to what a test wants of this follower."""
         self.strict_kip = strict_kip
         self._config = config
         self._stores = stores
@@ -252,7 +252,7 @@ class ReplicaManager:
         self._truncate_to_leader(partition, leader)
         if fetcher is None:
             fetcher = self.fetchers[leader.broker_id] = ReplicaFetcher(
-                self.broker_id, self._fetcher_settings(), self._turn, self._timers, self.holds
+                self.broker_id, self._fetcher_settings(), self._turn, self._timers, self.wishes
             )
         fetcher.add(leader, partition)
 

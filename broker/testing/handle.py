@@ -329,7 +329,12 @@ class FollowerHandle:
 
         self._handle.run_in_loop(act)
 
+    def slow(self, delay_ms: int) -> None:
+        """Take what comes `delay_ms` later than it could, fetch by fetch, whoever leads, until `release`."""
+        self._handle.run_in_loop(lambda: self._fetcher().slow(self._topic, self._index, delay_ms))
+
     def release(self) -> None:
+        """Neither held nor slow any more."""
         self._handle.run_in_loop(lambda: self._fetcher().release(self._topic, self._index))
 
     @property

@@ -429,3 +429,22 @@ def test_P15_who_leaves_and_who_joins_in_one_turn_are_both_heard() -> None:
     cluster.state._change_isr("t", 0, (0, 1, 2))
     cluster.run()
     assert isr(cluster) == (0, 2)
+
+
+def test_a_slow_follower_takes_each_fetch_so_much_later_and_others_do_not() -> None:
+    cluster = three(**{"replica.fetch.max.bytes": "100"})
+    for fetcher in cluster.state.nodes[2].replicas.fetchers.values():
+        fetcher.slow("t", 0, 300)
+    begun = cluster.now_ms
+    cluster.connect().ask(produce("t", batch_of_bytes(90), acks=1), 9)
+    cluster.connect().ask(produce("t", batch_of_bytes(90), acks=1), 9)
+    ends = []
+    for _ in range(7):
+        ends.append(
+            (cluster.now_ms - begun, replica(cluster, 1).log.log_end_offset, replica(cluster, 2).log.log_end_offset)
+        )
+        cluster.advance(100)
+    assert ends == [(at, 2, at // 300) for at in range(0, 700, 100)]
+    release(cluster, 2)
+    cluster.connect().ask(produce("t", batch_of_bytes(90), acks=1), 9)
+    assert replica(cluster, 2).log.log_end_offset == 3
