@@ -59,3 +59,24 @@ def test_a_ratio_is_the_median_of_neighbours_and_what_is_missed_is_said() -> Non
 
 def test_every_case_has_its_own_name() -> None:
     assert len(cases.all_cases()) == len([*cases.message_cases(), *cases.record_cases()])
+
+
+def test_the_growth_of_cost_is_measured() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("1: 1") == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
+def test_the_race_runs_against_the_floor() -> None:
+    from benchmarks import race
+
+    racers = [race.ours(), race.floor()]
+    todo = [cell for cell in race.cells() if cell.name.startswith("round trips")]
+    with race.running(racers):
+        race.run_cells(racers, todo, rounds=1)
+    rows, _ = race.ratio_rows(racers, todo)
+    assert [row[0] for row in rows] == [cell.name for cell in todo]
+    assert all(float(row[1].split()[0]) > 0 for row in rows)
