@@ -36,7 +36,7 @@ class Program:
     def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait()
+            self._process.communicate()
 
     @property
     def pid(self) -> int:
