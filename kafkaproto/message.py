@@ -18,7 +18,7 @@ from construct import Construct
 
 from kafkaproto import flat, memory
 from kafkaproto.arrays import ArrayType
-from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, RecordsType, Splices, WireType, read
 from kafkaproto.structs import Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
@@ -140,6 +140,10 @@ class Message(WireType, Generic[T]):
             self.build(obj, splices=[] if can_splice else None)
         except EncodeError as found:
             return found
+        return self._unwritable(error)
+
+    def _unwritable(self, error: Exception) -> EncodeError:
+        """What nobody foresaw, an object without one of its fields for instance."""
         return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
 
     @cached_property
@@ -181,6 +185,8 @@ class Message(WireType, Generic[T]):
             yield
         except EncodeError as error:
             raise EncodeError(error.path, error.reason, self.versions) from None
+        except flat.ENCODE_FAILURES as error:
+            raise self._unwritable(error) from None
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> T:
         path = _root(self.cls, path)
@@ -192,11 +198,11 @@ class Message(WireType, Generic[T]):
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         path = _root(self.cls, path)
         if not isinstance(obj, self.cls):
-            raise EncodeError(path, f"{obj!r} is no {self.cls.__name__}")
+            raise EncodeError(path, f"{shown(obj)} is no {self.cls.__name__}")
         for name in self.absent:
             value = getattr(obj, name)
             if differs(value, self.defaults[name]()):
-                raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {value!r}")
+                raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {shown(value)}")
         for name, wire_type in self.fields:
             wire_type._build(getattr(obj, name), stream, context, f"{path}.{name}")
         if self.tags:

@@ -47,6 +47,8 @@ _CRC_COUNTS_FROM = 16
 _TIMESTAMP_AT = 18
 _KEY_AT = {0: 18, 1: 26}
 
+_COMPRESSIONS = (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4)
+
 _PREFIX = struct.Struct(">qi")
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
@@ -241,11 +243,14 @@ def build_message_set(
     EncodeError for no records at all, for headers, which these magics lack, for zstd, and for values that do not fit.
     """
     listed = list(new_records)
-    if any(record.headers for record in listed):
-        raise EncodeError("Message.headers", f"magic {magic} has no headers")
-    numbered = [
-        Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(listed)
-    ]
+    try:
+        if any(record.headers for record in listed):
+            raise EncodeError("Message.headers", f"magic {magic} has no headers")
+        numbered = [
+            Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(listed)
+        ]
+    except (AttributeError, TypeError) as error:
+        raise EncodeError("Message", str(error)) from None
     return write_messages(numbered, magic, compression, log_append_time_ms)
 
 
@@ -255,8 +260,8 @@ def write_messages(
     """The same of records that have their offsets, which must rise. Headers are lost."""
     if magic not in SMALLEST_BYTES:
         raise EncodeError("Message.magic", f"is {magic}, only 0 and 1 are known here")
-    if compression == Compression.ZSTD:
-        raise EncodeError("Message.attributes", f"zstd is not for magic {magic}")
+    if compression not in _COMPRESSIONS:
+        raise EncodeError("Message.attributes", f"magic {magic} has no compression {compression}")
     if not listed:
         raise EncodeError("Message", "a message set has at least one message")
     _check_offsets(listed)
@@ -288,9 +293,9 @@ def _check_offsets(listed: Sequence[Record]) -> None:
 
 
 def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
-    if timestamp < NO_TIMESTAMP:
-        raise EncodeError("Message.timestamp", f"{timestamp} is negative")
     try:
+        if timestamp < NO_TIMESTAMP:
+            raise EncodeError("Message.timestamp", f"{timestamp} is negative")
         body = struct.pack(">bb", magic, attributes)
         if magic == 1:
             body += _INT64.pack(timestamp)
