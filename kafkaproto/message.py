@@ -21,7 +21,7 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, RecordsType, Splices, WireType, read
-from kafkaproto.structs import Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
+from kafkaproto.structs import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
 from kafkaproto.tags import Tags
 
 T = TypeVar("T")
@@ -163,6 +163,11 @@ class Message(WireType, Generic[T]):
         return not (self.leading or self.has_records)
 
     @cached_property
+    def loses_tags(self) -> bool:
+        """Whether objects may have kept unknown tags of a flexible version, and this one has no place for them."""
+        return self.tags is None and UNKNOWN_TAGS in self.defaults
+
+    @cached_property
     def defaults(self) -> Defaults:
         """What makes the defaults of all fields of the dataclass, also of those that this layout lacks."""
         return defaults_of(self.cls)
@@ -203,6 +208,8 @@ class Message(WireType, Generic[T]):
             value = getattr(obj, name)
             if differs(value, self.defaults[name]()):
                 raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {shown(value)}")
+        if self.loses_tags and getattr(obj, UNKNOWN_TAGS):
+            raise EncodeError(f"{path}.{UNKNOWN_TAGS}", "have no place there and would be lost")
         for name, wire_type in self.fields:
             wire_type._build(getattr(obj, name), stream, context, f"{path}.{name}")
         if self.tags:
@@ -278,6 +285,8 @@ class Message(WireType, Generic[T]):
         for name in self.absent:
             differs = emit_differs(code, f"{source}.{name}", self.defaults[name]())
             code.before(f"if {differs}: raise ValueError('{name} would be lost')")
+        if self.loses_tags:
+            code.before(f"if {source}.{UNKNOWN_TAGS}: raise ValueError('unknown tags would be lost')")
         for name, wire_type in self.fields:
             wire_type.emit_encode(code, f"{source}.{name}")
         if self.tags:

@@ -47,8 +47,6 @@ _CRC_COUNTS_FROM = 16
 _TIMESTAMP_AT = 18
 _KEY_AT = {0: 18, 1: 26}
 
-_COMPRESSIONS = (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4)
-
 _PREFIX = struct.Struct(">qi")
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
@@ -260,8 +258,12 @@ def write_messages(
     """The same of records that have their offsets, which must rise. Headers are lost."""
     if magic not in SMALLEST_BYTES:
         raise EncodeError("Message.magic", f"is {magic}, only 0 and 1 are known here")
-    if compression not in _COMPRESSIONS:
-        raise EncodeError("Message.attributes", f"magic {magic} has no compression {compression}")
+    try:
+        kind = Compression(compression)
+    except ValueError as error:
+        raise EncodeError("Message.attributes", str(error)) from None
+    if kind == Compression.ZSTD:
+        raise EncodeError("Message.attributes", f"zstd is not for magic {magic}")
     if not listed:
         raise EncodeError("Message", "a message set has at least one message")
     _check_offsets(listed)
@@ -275,7 +277,7 @@ def write_messages(
     )
     if not compression:
         return plain
-    packed = compress(Compression(compression), plain)
+    packed = compress(kind, plain)
     if compression == Compression.LZ4 and magic == 0:
         packed = with_broken_checksum(packed)
     latest = max(NO_TIMESTAMP, *(record.timestamp for record in listed))
