@@ -28,7 +28,10 @@ class ByteRange(Protocol):
 
 
 RecordsValue: TypeAlias = bytes | bytearray | memoryview | ByteRange
-"""Record batches as they travel. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice."""
+"""Record batches as they travel. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice.
+
+Type checkers see only a range in it; ``isinstance(records, memoryview)`` tells them what was decoded.
+"""
 
 Splices: TypeAlias = list[tuple[int, ByteRange]]
 """Where ranges belong: (position in the output before which the range goes, the range)."""
