@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from kafkaproto import flat, memory
-from kafkaproto.errors import EncodeError
+from kafkaproto.errors import EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, Int8, LengthPrefixed, UuidType, WireType
 
@@ -32,7 +32,7 @@ class ArrayType(LengthPrefixed):
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and type(obj) not in (list, tuple):
-            raise EncodeError(path, f"{obj!r} is no list")
+            raise EncodeError(path, f"{shown(obj)} is no list")
         self.build_length(None if obj is None else len(obj), stream, path)
         for i, item in enumerate(obj or ()):
             self.item._build(item, stream, context, f"{path}[{i}]")

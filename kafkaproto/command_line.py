@@ -47,8 +47,17 @@ def main(command: str, arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kafkaproto {command}: {error}\n")
         return 2
     except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
+    except OSError as error:  # reading says it itself
+        _forget_output()
+        sys.stderr.write(f"kafkaproto {command}: cannot write: {error.strerror}\n")
+        return 2
     return 0
+
+
+def _forget_output() -> None:
+    """What is still to be written goes nowhere, or Python would complain when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser(command: str) -> argparse.ArgumentParser:
@@ -167,10 +176,13 @@ def _unhex(text: str) -> bytes:
 def encode(options: argparse.Namespace) -> Iterator[str]:
     """The bytes of a message that is given as JSON; what `decode` printed will do too."""
     _, layout = _subject(options)
+    text = _input(options.file)
     try:
-        given = json.loads(_input(options.file))
+        given = json.loads(text)
     except ValueError as error:
         raise CommandError(f"this is no JSON: {error}") from None
+    except RecursionError:
+        raise CommandError("this JSON is nested deeper than any message") from None
     if isinstance(given, dict) and {"version", "message", "fields"} <= given.keys():
         given = given["message"]
     data = layout.encode(layout.from_json(given))
@@ -236,7 +248,7 @@ def apis(options: argparse.Namespace) -> Iterator[str]:
         yield from data_names(options.release)
         return
     try:
-        offered = releases.versions(options.release) if options.release else None
+        offered = releases.versions(options.release) if options.release is not None else None
     except ValueError as error:
         raise CommandError(str(error)) from None
     if offered is None:

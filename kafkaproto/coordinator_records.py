@@ -36,12 +36,14 @@ def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, W
 
 def write_key(key: Whole, kind: int) -> bytes:
     """The bytes of a key, its kind in front. Raises EncodeError, UnsupportedVersion."""
-    return _NUMBER.pack(kind) + key.encode(kind)
+    encoded = key.encode(kind)  # first, for it knows the kinds that there are
+    return _NUMBER.pack(kind) + encoded
 
 
 def write_value(value: Whole, version: int) -> bytes:
     """The bytes of a value, its version in front. Raises EncodeError, UnsupportedVersion."""
-    return _NUMBER.pack(version) + value.encode(version)
+    encoded = value.encode(version)
+    return _NUMBER.pack(version) + encoded
 
 
 def data_class(name: str) -> type[Whole]:
@@ -51,7 +53,7 @@ def data_class(name: str) -> type[Whole]:
 
 
 def _read(name: str, version: int, data: Buffer) -> Whole:
-    return data_class(name).decode(memoryview(data)[_NUMBER.size :], version)[0]
+    return data_class(name).layout(version).decode_flat(memoryview(data), _NUMBER.size, len(data))[0]
 
 
 def _number(data: Buffer, part: str) -> int:

@@ -8,6 +8,19 @@ from __future__ import annotations
 
 from construct import ConstructError
 
+LONGEST_SHOWN = 200
+
+
+def shown(value: object) -> str:
+    """A value as error texts show it: its beginning, or its type if Python has no text for it (an int of 5000 digits)."""
+    if isinstance(value, str | bytes | bytearray):
+        value = value[:LONGEST_SHOWN]
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - anybody's value, anybody's text
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
 
 class ProtocolError(ConstructError):  # type: ignore[misc]  # construct ships no annotations
     """Base of everything that the codec raises; a ConstructError, so that code written for construct catches it."""

@@ -28,7 +28,7 @@ class Malformed(Exception):
 
 
 DECODE_FAILURES = (Malformed, IndexError, struct.error)
-ENCODE_FAILURES = (struct.error, AttributeError, TypeError, ValueError, OverflowError, EncodeError)
+ENCODE_FAILURES = (struct.error, AttributeError, TypeError, ValueError, OverflowError, BufferError, EncodeError)
 
 MAX_STRING_BYTES = 0x7FFF
 
@@ -268,7 +268,8 @@ def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None
 def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags | None) -> None:
     """The tag section: the fields that are set and the unknown ones that were kept, in ascending order.
 
-    Raises ValueError for a tag that comes twice or is negative, as Kafka's ``RawTaggedFieldWriter`` does.
+    Raises ValueError for a tag that comes twice or is negative, as Kafka's ``RawTaggedFieldWriter`` does, and for one
+    of more than 32 bits, which nobody could read.
     """
     fields = sorted([*known, *(unknown or ())], key=_tag_number)
     out += uvarint(len(fields))
@@ -276,6 +277,8 @@ def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags 
     for tag, value in fields:
         if tag <= previous:
             raise ValueError(f"tag {tag} is there twice" if tag >= 0 else f"tag {tag} is negative")
+        if tag > 0xFFFFFFFF:
+            raise ValueError("a tag has more than 32 bits")
         previous = tag
         out += uvarint(tag)
         out += uvarint(len(value))

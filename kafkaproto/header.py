@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 _KEY_AND_VERSION = struct.Struct(">hh")
-_CORRELATION_ID = struct.Struct(">i")
 
 
 def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[RequestHeader, int]:
@@ -65,12 +64,11 @@ def start_response(correlation_id: int, header_version: int) -> bytearray:
 def decode_response_header(
     api_key: int, api_version: int, view: memoryview, pos: int, end: int
 ) -> tuple[ResponseHeader, int]:
-    """The header of an answer to that API and version, and the position behind it. Raises DecodeError."""
+    """The header of an answer to that API and version, and the position behind it. Raises DecodeError, UnsupportedVersion."""
     return RESPONSE_HEADERS[response_header_version(api_key, api_version)].decode_flat(view, pos, end)
 
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int, out: bytearray) -> None:
-    """Append the header of an answer to that API and version."""
-    out += _CORRELATION_ID.pack(correlation_id)
-    if response_header_version(api_key, api_version):
-        out.append(0)  # no tags: none are defined, and we have none to pass on
+    """Append the header of an answer to that API and version. Raises UnsupportedVersion, EncodeError."""
+    layout = RESPONSE_HEADERS[response_header_version(api_key, api_version)]
+    layout.encode_flat(ResponseHeader(correlation_id), out, None)

@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from kafkaproto.arrays import ArrayType
-from kafkaproto.errors import EncodeError
+from kafkaproto.errors import EncodeError, shown
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid, WireType
 from kafkaproto.structs import differs
@@ -36,10 +36,12 @@ def wire_name(layout: Message[Any], name: str) -> str:
 def to_json(layout: Message[Any], obj: Any, path: str = "") -> dict[str, Json]:
     """A message as what `json.dumps` takes. Raises EncodeError for what would be lost in this version, as encoding does."""
     path = path or layout.cls.__name__
+    if not isinstance(obj, layout.cls):
+        raise EncodeError(path, f"{shown(obj)} is no {layout.cls.__name__}")
     for name in layout.absent:
         value = getattr(obj, name)
         if differs(value, layout.defaults[name]()):
-            raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {value!r}")
+            raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {shown(value)}")
     fields = list(layout.fields)
     tagged = layout.tags.fields if layout.tags else ()
     fields += [(f.name, f.type) for f in tagged if differs(getattr(obj, f.name), layout.defaults[f.name]())]
@@ -49,20 +51,25 @@ def to_json(layout: Message[Any], obj: Any, path: str = "") -> dict[str, Json]:
 def value_to_json(kind: WireType, value: Any, path: str) -> Json:
     """One value of a wire type as JSON."""
     if value is None:
-        return None
+        return _checked_null(kind, path)
     match kind:
         case Message():
             return to_json(kind, value, path)
         case NullableStruct():
             return to_json(kind.struct, value, path)
         case ArrayType():
-            return [value_to_json(kind.item, item, f"{path}[{i}]") for i, item in enumerate(value)]
+            return [
+                value_to_json(kind.item, item, f"{path}[{i}]")
+                for i, item in enumerate(_checked(value, (list, tuple), "list", path))
+            ]
         case BytesType():
             return _base64(value, path)
+        case StringType():
+            return _checked(value, str, "string", path)
     if kind is Uuid:
-        return base64.urlsafe_b64encode(value).decode().rstrip("=")
+        return base64.urlsafe_b64encode(_checked(value, (bytes, bytearray), "uuid", path)).decode().rstrip("=")
     if kind is Float64:
-        value = float(value)
+        value = _float(value, path)
         return value if math.isfinite(value) else next(word for word, one in WORDS.items() if repr(one) == repr(value))
     return value
 
@@ -70,8 +77,8 @@ def value_to_json(kind: WireType, value: Any, path: str) -> Json:
 def _base64(value: Any, path: str) -> str:
     try:
         return base64.b64encode(value).decode()
-    except TypeError:
-        raise EncodeError(path, f"{value!r} is not in memory, so it has no JSON") from None
+    except (TypeError, BufferError):
+        raise EncodeError(path, f"{shown(value)} is not in memory, so it has no JSON") from None
 
 
 def from_json(layout: Message[Any], data: Json, path: str = "") -> Any:
@@ -82,7 +89,7 @@ def from_json(layout: Message[Any], data: Json, path: str = "") -> Any:
     """
     path = path or layout.cls.__name__
     if not isinstance(data, dict):
-        raise EncodeError(path, f"{data!r} is no JSON object")
+        raise EncodeError(path, f"{shown(data)} is no JSON object")
     left = dict(data)
     values = {}
     for name, kind in layout.fields:
@@ -102,9 +109,7 @@ def from_json(layout: Message[Any], data: Json, path: str = "") -> Any:
 def value_from_json(kind: WireType, data: Json, path: str) -> Any:
     """One value of a wire type out of JSON."""
     if data is None:
-        if isinstance(kind, NullableStruct) or (isinstance(kind, LengthPrefixed) and kind.nullable):
-            return None
-        raise EncodeError(path, "may not be null")
+        return _checked_null(kind, path)
     match kind:
         case Message():
             return from_json(kind, data, path)
@@ -124,15 +129,27 @@ def _scalar(kind: WireType, data: Json, path: str) -> Any:
     if kind is Uuid:
         value = _bytes(_checked(data, str, "uuid", path).translate(FROM_URL), path)
         if len(value) != 16:
-            raise EncodeError(path, f"{data!r} is no uuid: that is 16 bytes in base64")
+            raise EncodeError(path, f"{shown(data)} is no uuid: that is 16 bytes in base64")
         return value
     if kind is Bool:
         return _checked(data, bool, "true or false", path)
     if kind is Float64:
         if isinstance(data, str) and data in WORDS:
             return WORDS[data]
-        return float(_checked(data, (int, float), "number", path))
+        return _float(_checked(data, (int, float), "number", path), path)
     return _checked(data, int, "whole number", path)
+
+
+def _float(number: Any, path: str) -> float:
+    try:
+        return float(number)
+    except (OverflowError, TypeError, ValueError):
+        raise EncodeError(path, f"{shown(number)} is no number of 64 bits") from None
+
+
+def _checked_null(kind: WireType, path: str) -> None:
+    if not isinstance(kind, NullableStruct) and not (isinstance(kind, LengthPrefixed) and kind.nullable):
+        raise EncodeError(path, "may not be null")
 
 
 FROM_URL = str.maketrans("-_", "+/")
@@ -142,10 +159,10 @@ def _bytes(text: str, path: str) -> bytes:
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise EncodeError(path, f"{text!r} is no base64") from None
+        raise EncodeError(path, f"{shown(text)} is no base64") from None
 
 
 def _checked(data: Json, kind: type | tuple[type, ...], name: str, path: str) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise EncodeError(path, f"{data!r} is no {name}")
+        raise EncodeError(path, f"{shown(data)} is no {name}")
     return data

@@ -18,10 +18,10 @@ from construct import Construct
 
 from kafkaproto import flat, memory
 from kafkaproto.arrays import ArrayType
-from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, RecordsType, Splices, WireType, read
-from kafkaproto.structs import Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
+from kafkaproto.structs import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
 from kafkaproto.tags import Tags
 
 T = TypeVar("T")
@@ -140,6 +140,10 @@ class Message(WireType, Generic[T]):
             self.build(obj, splices=[] if can_splice else None)
         except EncodeError as found:
             return found
+        return self._unwritable(error)
+
+    def _unwritable(self, error: Exception) -> EncodeError:
+        """What nobody foresaw, an object without one of its fields for instance."""
         return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
 
     @cached_property
@@ -157,6 +161,11 @@ class Message(WireType, Generic[T]):
         """Whether the decoder makes `bytes` of its part of the buffer, which are faster to index and to slice. `bytes`
         that are the message and nothing else are not copied even then."""
         return not (self.leading or self.has_records)
+
+    @cached_property
+    def loses_tags(self) -> bool:
+        """Whether objects may have kept unknown tags of a flexible version, and this one has no place for them."""
+        return self.tags is None and UNKNOWN_TAGS in self.defaults
 
     @cached_property
     def defaults(self) -> Defaults:
@@ -181,6 +190,8 @@ class Message(WireType, Generic[T]):
             yield
         except EncodeError as error:
             raise EncodeError(error.path, error.reason, self.versions) from None
+        except flat.ENCODE_FAILURES as error:
+            raise self._unwritable(error) from None
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> T:
         path = _root(self.cls, path)
@@ -192,11 +203,13 @@ class Message(WireType, Generic[T]):
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         path = _root(self.cls, path)
         if not isinstance(obj, self.cls):
-            raise EncodeError(path, f"{obj!r} is no {self.cls.__name__}")
+            raise EncodeError(path, f"{shown(obj)} is no {self.cls.__name__}")
         for name in self.absent:
             value = getattr(obj, name)
             if differs(value, self.defaults[name]()):
-                raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {value!r}")
+                raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {shown(value)}")
+        if self.loses_tags and getattr(obj, UNKNOWN_TAGS):
+            raise EncodeError(f"{path}.{UNKNOWN_TAGS}", "have no place there and would be lost")
         for name, wire_type in self.fields:
             wire_type._build(getattr(obj, name), stream, context, f"{path}.{name}")
         if self.tags:
@@ -272,6 +285,8 @@ class Message(WireType, Generic[T]):
         for name in self.absent:
             differs = emit_differs(code, f"{source}.{name}", self.defaults[name]())
             code.before(f"if {differs}: raise ValueError('{name} would be lost')")
+        if self.loses_tags:
+            code.before(f"if {source}.{UNKNOWN_TAGS}: raise ValueError('unknown tags would be lost')")
         for name, wire_type in self.fields:
             wire_type.emit_encode(code, f"{source}.{name}")
         if self.tags:

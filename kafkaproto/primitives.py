@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 from construct import Construct, SizeofError
 
 from kafkaproto import flat, memory
-from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
 
 
@@ -28,7 +28,10 @@ class ByteRange(Protocol):
 
 
 RecordsValue: TypeAlias = bytes | bytearray | memoryview | ByteRange
-"""Record batches as they travel. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice."""
+"""Record batches as they travel. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice.
+
+Type checkers see only a range in it; ``isinstance(records, memoryview)`` tells them what was decoded.
+"""
 
 Splices: TypeAlias = list[tuple[int, ByteRange]]
 """Where ranges belong: (position in the output before which the range goes, the range)."""
@@ -111,7 +114,7 @@ class FixedWidth(WireType):
         try:
             stream.write(struct.pack(">" + self.fmt, obj))
         except (struct.error, TypeError, OverflowError) as error:
-            raise EncodeError(path, f"{obj!r} does not fit: {error}") from None
+            raise EncodeError(path, f"{shown(obj)} does not fit: {error}") from None
         return obj
 
     def _sizeof(self, context: Any, path: str) -> int:
@@ -135,8 +138,8 @@ class UuidType(FixedWidth):
         super().__init__("16s")
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
-        if not isinstance(obj, bytes) or len(obj) != 16:
-            raise EncodeError(path, f"a uuid is 16 bytes, not {obj!r}")
+        if not isinstance(obj, bytes | bytearray) or len(obj) != 16:
+            raise EncodeError(path, f"a uuid is 16 bytes, not {shown(obj)}")
         return super()._build(obj, stream, context, path)
 
     def weight(self, per_byte: int) -> int:
@@ -290,7 +293,7 @@ class StringType(LengthPrefixed):
         try:
             data = obj.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise EncodeError(path, f"{obj!r} is no text") from None
+            raise EncodeError(path, f"{shown(obj)} is no text") from None
         if len(data) > flat.MAX_STRING_BYTES:
             raise EncodeError(path, f"a string of {len(data)} bytes is too long")
         self.build_length(len(data), stream, path)
@@ -342,7 +345,7 @@ class BytesType(LengthPrefixed):
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and not isinstance(obj, bytes | bytearray | memoryview):
-            raise EncodeError(path, f"{obj!r} is not bytes")
+            raise EncodeError(path, f"{shown(obj)} is not bytes")
         self.build_length(None if obj is None else len(obj), stream, path)
         stream.write(obj or b"")
         return obj
@@ -397,7 +400,7 @@ class RecordsType(BytesType):
         if obj is None or isinstance(obj, BYTES_LIKE) or not hasattr(obj, "__len__"):
             return super()._build(obj, stream, context, path)
         if splices is None:
-            raise EncodeError(path, f"{obj!r} is a range, and nobody here can splice it")
+            raise EncodeError(path, f"{shown(obj)} is a range, and nobody here can splice it")
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))
         return obj

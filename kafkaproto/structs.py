@@ -40,7 +40,8 @@ class Struct:
         fields: dict[str, dataclasses.Field[Any]] = cls.__dict__.get("__dataclass_fields__", {})
         for field in fields.values():
             make: Any = field.default_factory
-            if isinstance(make, type) and issubclass(make, Struct):
+            # the slots of a class that somebody derives are those of its own fields
+            if isinstance(make, type) and issubclass(make, Struct) and field.name in cls.__dict__:
                 slot = cls.__dict__[field.name]
                 setattr(cls, unmade(field.name), slot)
                 setattr(cls, field.name, _made_when_looked_at(slot, make))
@@ -48,13 +49,19 @@ class Struct:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in _names(self))
 
     def __repr__(self) -> str:
         default = type(self)()
-        values = [(name, getattr(self, name)) for name in self.__slots__]
+        values = [(name, getattr(self, name)) for name in _names(self)]
         shown = [f"{name}={value!r}" for name, value in values if value != getattr(default, name)]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _names(struct: Struct) -> Mapping[str, Any]:
+    """The names of all fields: those of a derived class are more than its slots."""
+    fields: Mapping[str, Any] = struct.__dataclass_fields__  # type: ignore[attr-defined]  # who derives is a dataclass
+    return fields
 
 
 class Whole(Struct):

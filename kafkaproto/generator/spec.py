@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from kafkaproto.versions import VersionRange
 
 INTEGERS = {"int8": 8, "int16": 16, "uint16": 17, "int32": 32, "uint32": 33, "int64": 64}
 SCALARS = {*INTEGERS, "bool", "float64", "uuid", "string", "bytes", "records"}
+KINDS = ("request", "response", "header", "data")
 NULLABLE_SCALARS = {"string", "bytes", "records"}
 
 # Where a definition's own words say less than ours: (message, field) to our name.
@@ -94,12 +95,75 @@ def snake_case(name: str) -> str:
 
 def load(path: Path) -> Message:
     """Read one definition. Raises SpecError."""
-    return parse(json.loads(path.read_text()))
+    try:
+        return parse(json.loads(path.read_text()))
+    except ValueError as error:  # JSON that is none, too
+        raise SpecError(f"{path.name}: {error}") from None
 
 
 def parse(source: Json) -> Message:
     """Check one definition that was read from JSON. Raises SpecError."""
+    check_form(source, "message", "")
     return _Parser(source).message()
+
+
+FIELD_FORM = {
+    "name": str,
+    "type": str,
+    "versions": str,
+    "nullableVersions": str,
+    "taggedVersions": str,
+    "flexibleVersions": str,
+    "tag": int,
+    "default": (str, int, float, bool, type(None)),
+    "ignorable": (bool, str),  # Kafka has both true and "true"
+    "mapKey": bool,
+    "zeroCopy": bool,
+    "entityType": str,
+    "about": str,
+    "fields": list,
+}
+FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "message": (
+        {
+            "name": str,
+            "type": str,
+            "apiKey": int,
+            "validVersions": str,
+            "flexibleVersions": str,
+            "latestVersionUnstable": bool,
+            "listeners": list,
+            "topic": str,
+            "value": str,
+            "about": str,
+            "commonStructs": list,
+            "fields": list,
+        },
+        {"name", "type", "validVersions", "fields"},
+    ),
+    "struct": ({"name": str, "versions": str, "about": str, "fields": list}, {"name", "versions", "fields"}),
+    "field": (FIELD_FORM, {"name", "type"}),
+}
+"""What a part of a definition may say and in which JSON type, and what it must say; a misspelt word is no rule."""
+
+
+def check_form(source: Any, form: str, where: str) -> None:
+    """Refuse words that no rule reads, and values of another JSON type, here and below. Raises SpecError."""
+    known, needed = FORMS[form]
+    if not isinstance(source, dict):
+        raise SpecError(f"{where}: a {form} is a JSON object, not {source!r}")
+    where = f"{where}.{source.get('name', '(no name)')}".lstrip(".")
+    for key in sorted(needed - source.keys()):
+        raise SpecError(f"{where}: {key} is missing")
+    for key, value in source.items():
+        if key not in known:
+            raise SpecError(f"{where}: a {form} has no {key}")
+        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] in (int, str)):
+            raise SpecError(f"{where}: {key} cannot be {value!r}")
+    for struct in source.get("commonStructs", []):
+        check_form(struct, "struct", where)
+    for field in source.get("fields", []):
+        check_form(field, "field", where)
 
 
 class _Parser:
@@ -110,15 +174,17 @@ class _Parser:
         self.common = {struct["name"]: struct for struct in source.get("commonStructs", [])}
 
     def message(self) -> Message:
-        versions = VersionRange.parse(self.source["validVersions"])
+        versions = self.range(self.name, self.source["validVersions"])
         if not versions or versions.open_ended:
             self.fail(self.name, f"validVersions must be a closed range, not {versions}")
         if "flexibleVersions" not in self.source:
             self.fail(self.name, "flexibleVersions must be given, if only as none")
-        self.flexible = VersionRange.parse(self.source["flexibleVersions"])
+        self.flexible = self.range(self.name, self.source["flexibleVersions"])
         if not self.flexible.open_ended:
             self.fail(self.name, f"flexibleVersions must be none or open-ended, not {self.flexible}")
         kind = self.source["type"]
+        if kind not in KINDS:
+            self.fail(self.name, f"type is one of {', '.join(KINDS)}, not {kind!r}")
         if kind in ("request", "response") and self.source.get("apiKey", -1) < 0:
             self.fail(self.name, "a request or response needs an apiKey")
         self.struct(self.name, self.source["fields"], versions)
@@ -142,20 +208,20 @@ class _Parser:
         where = f"{struct}.{wire_name}"
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", wire_name):
             self.fail(where, "a name is letters and digits")
-        tagged = VersionRange.parse(source.get("taggedVersions", "none"))
-        versions = VersionRange.parse(source.get("versions", str(tagged)))
+        tagged = self.range(where, source.get("taggedVersions", "none"))
+        versions = self.range(where, source.get("versions", str(tagged)))
         field_type = self.type(where, source["type"])
         field = Field(
             name=FIELD_NAMES.get((self.name, wire_name)) or snake_case(wire_name),
             wire_name=wire_name,
             type=field_type,
             versions=versions,
-            nullable=VersionRange.parse(source.get("nullableVersions", "none")),
+            nullable=self.range(where, source.get("nullableVersions", "none")),
             tagged=tagged,
             tag=source.get("tag"),
-            flexible=VersionRange.parse(source["flexibleVersions"]) if "flexibleVersions" in source else None,
+            flexible=self.range(where, source["flexibleVersions"]) if "flexibleVersions" in source else None,
             default=self.default(where, field_type, source.get("default"), source.get("nullableVersions"), versions),
-            ignorable=source.get("ignorable", False),
+            ignorable=self.truth(where, source.get("ignorable", False)),
         )
         self.check_field(where, field, source)
         if field_type.is_struct:
@@ -169,7 +235,7 @@ class _Parser:
             if "fields" in source:
                 self.fail(where, f"the common struct {name} may not be defined again")
             if name not in self.structs:
-                self.struct(name, self.common[name]["fields"], VersionRange.parse(self.common[name]["versions"]))
+                self.struct(name, self.common[name]["fields"], self.range(name, self.common[name]["versions"]))
         elif "fields" in source:
             self.struct(name, source["fields"], versions)
         else:
@@ -197,7 +263,12 @@ class _Parser:
                 self.fail(where, f"an array or struct cannot default to {text!r}")
             return ()
         text = str(text).lower() if isinstance(text, bool) else text
-        return self.scalar_default(where, field_type.name, "" if text is None else str(text))
+        try:
+            return self.scalar_default(where, field_type.name, "" if text is None else str(text))
+        except SpecError:
+            raise
+        except ValueError:
+            self.fail(where, f"{text!r} is no {field_type.name}")
 
     def scalar_default(self, where: str, name: str, text: str) -> Any:
         if name in INTEGERS:
@@ -272,7 +343,18 @@ class _Parser:
         if tags != list(range(len(tags))):
             self.fail(struct, f"tags must be 0, 1, 2, … without gaps, not {tags}")
 
-    def fail(self, where: str, rule: str) -> None:
+    def truth(self, where: str, value: bool | str) -> bool:
+        if value not in (True, False, "true", "false"):
+            self.fail(where, f"ignorable is true or false, not {value!r}")
+        return value in (True, "true")
+
+    def range(self, where: str, text: str) -> VersionRange:
+        try:
+            return VersionRange.parse(text)
+        except ValueError as error:
+            self.fail(where, f"{text!r} is no range of versions: {error}")
+
+    def fail(self, where: str, rule: str) -> NoReturn:
         raise SpecError(f"{self.name}: {where}: {rule}")
 
 

@@ -287,11 +287,11 @@ def build_batch(
     if not listed:
         raise EncodeError("RecordBatch.records", "a batch has at least one record")
     deltas = range(len(listed)) if offset_deltas is None else offset_deltas
-    base_timestamp = listed[0].timestamp
-    if delete_horizon_ms is not None:
-        base_timestamp = delete_horizon_ms
-        attributes |= DELETE_HORIZON
     try:
+        base_timestamp = listed[0].timestamp
+        if delete_horizon_ms is not None:
+            base_timestamp = delete_horizon_ms
+            attributes |= DELETE_HORIZON
         packed = compress(compression, write_records(listed, deltas, base_timestamp))
         header = BatchHeader(
             base_offset=base_offset,
@@ -309,7 +309,7 @@ def build_batch(
             record_count=len(listed),
         )
         batch = bytearray(_HEADER.pack(*header))
-    except (struct.error, AttributeError, OverflowError, TypeError, ValueError) as error:
+    except (struct.error, AttributeError, OverflowError, TypeError, BufferError, ValueError) as error:
         raise EncodeError("RecordBatch", str(error)) from None
     batch += packed
     return _with_crc(batch)
@@ -318,7 +318,8 @@ def build_batch(
 def build_empty_batch(header: BatchHeader) -> bytes:
     """The batch of this header without any record: what a cleaner keeps of a producer's last one, for its sequence.
 
-    It has no base timestamp, compression or delete horizon. (``DefaultRecordBatch.writeEmptyHeader``)
+    It has no base timestamp, compression or delete horizon. (``DefaultRecordBatch.writeEmptyHeader``) Raises
+    EncodeError for a header whose numbers do not fit.
     """
     empty = header._replace(
         batch_length=HEADER_BYTES - PREFIX_BYTES,
@@ -326,7 +327,10 @@ def build_empty_batch(header: BatchHeader) -> bytes:
         base_timestamp=NO_TIMESTAMP,
         record_count=0,
     )
-    return _with_crc(bytearray(_HEADER.pack(*empty)))
+    try:
+        return _with_crc(bytearray(_HEADER.pack(*empty)))
+    except struct.error as error:
+        raise EncodeError("RecordBatch", str(error)) from None
 
 
 def _with_crc(batch: bytearray) -> bytes:

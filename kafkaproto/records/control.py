@@ -70,7 +70,7 @@ def read_end_txn_marker(record: Record) -> EndOfTransaction:
     (version,) = _VERSION.unpack_from(value)
     if version < 0:
         raise DecodeError("ControlRecord.value", 0, f"version {version} is negative")
-    marker = END_TXN_MARKER_V0.decode(value[_VERSION.size :])
+    marker, _ = END_TXN_MARKER_V0.decode_flat(memoryview(value), _VERSION.size, len(value))
     return EndOfTransaction(kind == ControlRecordType.COMMIT, marker.coordinator_epoch)
 
 

@@ -241,11 +241,14 @@ def build_message_set(
     EncodeError for no records at all, for headers, which these magics lack, for zstd, and for values that do not fit.
     """
     listed = list(new_records)
-    if any(record.headers for record in listed):
-        raise EncodeError("Message.headers", f"magic {magic} has no headers")
-    numbered = [
-        Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(listed)
-    ]
+    try:
+        if any(record.headers for record in listed):
+            raise EncodeError("Message.headers", f"magic {magic} has no headers")
+        numbered = [
+            Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(listed)
+        ]
+    except (AttributeError, TypeError) as error:
+        raise EncodeError("Message", str(error)) from None
     return write_messages(numbered, magic, compression, log_append_time_ms)
 
 
@@ -255,7 +258,11 @@ def write_messages(
     """The same of records that have their offsets, which must rise. Headers are lost."""
     if magic not in SMALLEST_BYTES:
         raise EncodeError("Message.magic", f"is {magic}, only 0 and 1 are known here")
-    if compression == Compression.ZSTD:
+    try:
+        kind = Compression(compression)
+    except ValueError as error:
+        raise EncodeError("Message.attributes", str(error)) from None
+    if kind == Compression.ZSTD:
         raise EncodeError("Message.attributes", f"zstd is not for magic {magic}")
     if not listed:
         raise EncodeError("Message", "a message set has at least one message")
@@ -270,7 +277,7 @@ def write_messages(
     )
     if not compression:
         return plain
-    packed = compress(Compression(compression), plain)
+    packed = compress(kind, plain)
     if compression == Compression.LZ4 and magic == 0:
         packed = with_broken_checksum(packed)
     latest = max(NO_TIMESTAMP, *(record.timestamp for record in listed))
@@ -288,9 +295,9 @@ def _check_offsets(listed: Sequence[Record]) -> None:
 
 
 def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
-    if timestamp < NO_TIMESTAMP:
-        raise EncodeError("Message.timestamp", f"{timestamp} is negative")
     try:
+        if timestamp < NO_TIMESTAMP:
+            raise EncodeError("Message.timestamp", f"{timestamp} is negative")
         body = struct.pack(">bb", magic, attributes)
         if magic == 1:
             body += _INT64.pack(timestamp)

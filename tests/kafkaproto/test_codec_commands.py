@@ -127,6 +127,8 @@ def test_apis_prints_what_there_is_and_what_a_release_has(capsys: pytest.Capture
         ("decode", (*ASKED, "--hex", DATA.hex()[:14]), "ListOffsetsRequest.topics[0].name at byte 6"),
         ("decode", (*ASKED, "--file", "/nowhere"), "/nowhere: No such file"),
         ("encode", (*ASKED,), "this is no JSON"),
+        ("encode", (*ASKED, "--file", "/nowhere"), ": /nowhere: No such file"),
+        ("apis", ("--release", ""), "release '' is not known"),
         ("apis", ("--release", "0.7"), "release '0.7' is not known; known are 0.9"),
         ("show", ("fetch", "-1"), "v-1"),
     ],
@@ -150,6 +152,24 @@ def test_encode_names_the_field_that_is_wrong(capsys: pytest.CaptureFixture[str]
     (tmp_path / "message").write_text(json.dumps({"replicaId": 2**31, "isolationLevel": 0, "topics": []}))
     assert main("encode", (*ASKED, "--file", str(tmp_path / "message"))) == 2
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
+
+
+def test_json_that_is_too_deep_or_too_large_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    ops = f'[{{"key": "k", "value": 1{"0" * 400}, "remove": false}}]'
+    large = f'{{"entries": [{{"entity": [], "ops": {ops}}}], "validateOnly": false}}'
+    for text, why in (("[" * 100_000, "deeper than any message"), (large, "ops[0].value in v1")):
+        (tmp_path / "message").write_text(text)
+        asked = ("--api", "alter-client-quotas", "--version", "1", "--file", str(tmp_path / "message"))
+        assert main("encode", asked) == 2
+        error = capsys.readouterr().err
+        assert why in error and error.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "kafkaproto_cli", "apis"], stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"kafkaproto apis: cannot write: No space left on device\n")
 
 
 def test_what_travels_inside_is_decoded_encoded_shown_and_listed_too(

@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from kafkaproto.api import APIS, codec, request_header_version, response_header_version
-from kafkaproto.errors import DecodeError
+from kafkaproto.api import APIS, ApiKey, codec, request_header_version, response_header_version
+from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.header import (
     RequestHeader,
     decode_request_header,
@@ -81,3 +81,10 @@ def test_a_header_is_read_in_place_however_large_its_frame_is() -> None:
         tracemalloc.stop()
     assert (header.client_id, end) == ("", len(out))
     assert peak < 100_000
+
+
+def test_a_correlation_id_that_does_not_fit_is_refused() -> None:
+    out = bytearray(b"before")
+    with pytest.raises(EncodeError, match=r"ResponseHeader\.correlation_id"):
+        encode_response_header(ApiKey.FETCH, 12, 2**40, out)
+    assert out == b"before"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from kafkaproto.api import APIS
 from kafkaproto.generator.emit import class_names
 from kafkaproto.generator.layouts import Layouts, ranges
-from kafkaproto.generator.spec import SpecError, parse, snake_case
+from kafkaproto.generator.spec import SpecError, load, parse, snake_case
 from tests.kafkaproto.catalogue import definition, message_names
 from tests.kafkaproto.example import source
 
@@ -156,3 +158,35 @@ def test_all_our_definitions_keep_the_rules_and_are_not_changed_by_reading() -> 
     after = copy.deepcopy(before)
     parse(after)
     assert before == after
+
+
+@pytest.mark.parametrize(
+    ("where", "field"),
+    [
+        ("ignoreable", {"ignoreable": True}),
+        ("ignorable", {"ignorable": "maybe"}),
+        ("type", {"type": 5}),
+        ("no range of versions", {"versions": "1-"}),
+        ("no range of versions", {"nullableVersions": "5-3", "type": "string"}),
+        ("no int32", {"default": "many"}),
+        ("no float64", {"type": "float64", "default": "many"}),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_file_field_and_reason(
+    tmp_path: Path, where: str, field: dict[str, Any]
+) -> None:
+    source = {"name": "OddData", "type": "data", "validVersions": "0", "flexibleVersions": "none"}
+    fields = [{"name": "Count", "type": "int32", "versions": "0+"} | field]
+    path = tmp_path / "OddData.json"
+    path.write_text(json.dumps({**source, "fields": fields}))
+    with pytest.raises(SpecError, match=where) as error:
+        load(path)
+    assert "OddData.json" in str(error.value) and "OddData.Count" in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"name": "X"}'])
+def test_a_file_that_is_no_definition_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "Odd.json"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=r"Odd\.json"):
+        load(path)

@@ -64,3 +64,17 @@ def test_none_is_no_struct(name: str) -> None:
     for encode in (FETCH_RESPONSE_V12.encode, FETCH_RESPONSE_V12.build):
         with pytest.raises(EncodeError, match=name):
             encode(response)
+
+
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
+class PartitionAndNote(PartitionData):
+    """What somebody derives to keep something beside a message."""
+
+    note: str = ""
+
+
+def test_a_derived_dataclass_is_equal_and_shown_by_all_its_fields() -> None:
+    assert PartitionAndNote(1, note="a") == PartitionAndNote(1, note="a")
+    assert PartitionAndNote(1) != PartitionAndNote(2) and PartitionAndNote(note="a") != PartitionAndNote(note="b")
+    assert repr(PartitionAndNote(7, note="a")) == "PartitionAndNote(partition_index=7, note='a')"
+    assert PartitionAndNote().current_leader == LeaderIdAndEpoch()

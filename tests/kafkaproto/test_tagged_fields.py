@@ -19,8 +19,10 @@ from kafkaproto.messages.fetch import (
     FETCH_RESPONSE_V16,
     EpochEndOffset,
     FetchableTopicResponse,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
@@ -137,3 +139,14 @@ def test_nullable_structs_have_a_signed_byte_in_front_and_a_varint_inside_tags()
     tagged = EXAMPLE.ExampleRequest(batches=b"", tagged_maybe=EXAMPLE.Point2(7))
     assert layout.encode(tagged).endswith(b"\x01" + b"\x02\x06" + b"\x01\x00\x00\x00\x07\x00")
     assert layout.decode(absent[:-1] + b"\x01\x02\x01\x00").tagged_maybe is None
+
+
+def test_unknown_tags_are_refused_where_a_version_has_no_place_for_them_as_in_kafka() -> None:
+    partition = FetchPartition(unknown_tagged_fields=[(9, b"x")])
+    request = FetchRequest(topics=[FetchTopic("t", partitions=[partition])])
+    layout = FetchRequest.layout(11)
+    for write in (layout.encode, layout.build):
+        with pytest.raises(EncodeError, match=r"topics\[0\]\.partitions\[0\]\.unknown_tagged_fields in v11: .* lost"):
+            write(request)
+    partition.unknown_tagged_fields = []
+    assert layout.encode(request) == layout.build(request)
