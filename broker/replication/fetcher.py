@@ -65,12 +65,17 @@ class ReplicaFetcher:
         pull = Pull(leader, follower)
         self._pulls[(leader.topic, leader.index)] = pull
         leader.pullers[self.follower_id] = self
+        follower.following = self
         self._soon()
 
     def remove(self, topic: str, index: int) -> None:
         pull = self._pulls.pop((topic, index), None)
-        if pull is not None and pull.leader.pullers.get(self.follower_id) is self:
+        if pull is None:
+            return
+        if pull.leader.pullers.get(self.follower_id) is self:
             del pull.leader.pullers[self.follower_id]
+        if pull.follower.following is self:
+            pull.follower.following = None
 
     def close(self) -> None:
         """Follow nothing any more, and wait for nothing."""
@@ -125,6 +130,14 @@ class ReplicaFetcher:
             else:
                 self._soon()
         elif stale or self._starts_later(pull):
+            pull.due = True
+            self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
+
+    def follower_changed(self, partition: Partition, now_ms: int) -> None:
+        """The follower's own log start moved: the leader hears of it with the next fetch, when the parked one's wait is over (N-15)."""
+        pull = self._pulls.get((partition.topic, partition.index))
+        if pull is not None and not pull.is_held:
+            self.note_idle_fetches(now_ms)
             pull.due = True
             self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
 
