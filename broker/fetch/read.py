@@ -61,7 +61,10 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class PartitionRead:
-    """What a partition answers. records: bytes, or a range of a file. diverging_end: (epoch, end offset) where the logs part (F-26)."""
+    """What a partition answers. records: bytes, or a range of a file. diverging_end: (epoch, end offset) where the logs part (F-26).
+
+    refused: no log was asked, or its answer is not told.
+    """
 
     error_code: int = 0
     high_watermark: int = UNKNOWN
@@ -71,6 +74,7 @@ class PartitionRead:
     size_bytes: int = 0
     preferred_read_replica: int = UNKNOWN
     diverging_end: tuple[int, int] | None = None
+    refused: bool = False
 
     @property
     def has_records(self) -> bool:
@@ -88,7 +92,7 @@ def failed(error_code: int) -> PartitionRead:
 
 def refused(error_code: int) -> PartitionRead:
     """The client's version cannot be told these records: neither offsets nor records, which are null and not empty (F-22)."""
-    return PartitionRead(error_code=int(error_code), records=None)
+    return PartitionRead(error_code=int(error_code), records=None, refused=True)
 
 
 class Reader:
@@ -124,7 +128,7 @@ class Reader:
     ) -> PartitionRead:
         """One partition, checked in the order of F-24."""
         if fetch.error:
-            return failed(fetch.error)
+            return PartitionRead(error_code=int(fetch.error), refused=True)
         partition = self._replicas.partitions.get((fetch.topic, fetch.index))
         if partition is None:
             return failed(ErrorCode.NOT_LEADER_OR_FOLLOWER)

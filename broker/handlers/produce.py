@@ -32,6 +32,7 @@ from kafkaproto.messages.produce import (
 
 ADMIN_CLIENT_ID = "__admin_client"
 ALL_IN_SYNC = -1
+KNOWN_ACKS = (ALL_IN_SYNC, 0, 1)
 FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
@@ -50,8 +51,6 @@ def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -
 @register(ApiKey.PRODUCE, 0, 11, _failed)
 def produce(context: RequestContext, request: ProduceRequest) -> Result | DelayedOperation:
     acks = request.acks
-    if acks not in (ALL_IN_SYNC, 0, 1):
-        return _failed(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in request.topic_data:
@@ -73,9 +72,9 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
 def _append(
     context: RequestContext, topic: str, data: PartitionProduceData, acks: int
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. the topic is no internal one;
+    """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
 
-    D. it is led here; E. enough replicas are in sync; F. the batch. Before E the answer tells no log start offset (P-2).
+    D. the topic is no internal one; E. it is led here; F. enough replicas are in sync; G. the batch. Before F the answer tells no log start offset (P-2).
     """
     node = context.node
     partition = node.replicas.partitions.get((topic, data.index))
@@ -85,6 +84,8 @@ def _append(
         records: Any = data.records if data.records is not None else b""
         old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
         produced = memoryview(records) if old else only_batch(records, context.api_version)
+        if acks not in KNOWN_ACKS:
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
         if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker itself")
         if partition is None or not partition.is_leader:

@@ -42,8 +42,8 @@ class History:
         """Leader epoch to who led in it."""
         self.watermark: tuple[int, int] = (-1, 0)
         """(leader epoch, high watermark) as last seen."""
-        self.behind: dict[int, tuple[int, int]] = {}
-        """Follower to (its log end, since when it has stood there behind the leader)."""
+        self.behind: dict[int, tuple[int, int, int]] = {}
+        """Follower to (leader epoch, its log end, since when it has stood there behind the leader)."""
 
     def start_again(self) -> None:
         self.batches.clear()
@@ -198,10 +198,10 @@ class Truth:
             if broker_id in state.isr:
                 committed = leader.log.high_watermark
                 assert own_end >= committed, f"{history.name}: {broker_id} is in sync at {own_end}, HW {committed}"
-            stood, since_ms = history.behind.get(broker_id, (-1, now_ms))
-            if own_end == end or own_end != stood or history.leaders[leader.leader_epoch] != leader.broker_id:
-                since_ms = now_ms
-            history.behind[broker_id] = own_end, since_ms
+            epoch, stood, since_ms = history.behind.get(broker_id, (-1, -1, now_ms))
+            if own_end == end or (epoch, stood) != (leader.leader_epoch, own_end):
+                since_ms = now_ms  # a new leader gives everybody a new start
+            history.behind[broker_id] = leader.leader_epoch, own_end, since_ms
             late = now_ms - since_ms > leader.lag_max_ms + LAG_SLACK_MS
             assert not (late and broker_id in state.isr), f"{history.name}: {broker_id} lags since {since_ms}, in the ISR"
 
