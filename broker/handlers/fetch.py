@@ -263,7 +263,8 @@ def _grouped(
 
 def _partition(context: RequestContext, index: int, result: PartitionRead, read_committed: bool) -> PartitionData:
     # Null where nobody asked for committed records, or a log says that it has no answer; what no log was asked has an empty list.
-    told = result.refused or (read_committed and not result.error_code and result.preferred_read_replica < 0)
+    answered = not result.error_code and result.preferred_read_replica < 0 and not result.diverging
+    told = result.refused or (read_committed and answered)
     data = PartitionData(
         index,
         result.error_code,

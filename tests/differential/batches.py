@@ -14,14 +14,13 @@ TIME_MS = 1_700_000_000_000
 FIRST_PRODUCER = 4_000_000
 OLD_MS = 1000
 LENGTH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT, SEQUENCE_AT, COUNT_AT = 8, 16, 17, 21, 23, 53, 57
-HEADER_BYTES = 61
 
 
-def made(batch: dict[str, Any]) -> bytes | None:
+def made(batch: dict[str, Any]) -> bytes:
     """The bytes that a produce request carries."""
     damage = batch.get("damage", "")
-    if damage in ("nothing", "null"):
-        return b"" if damage == "nothing" else None
+    if damage == "nothing":
+        return b""
     times = OLD_MS if damage == "old time" else TIME_MS
     listed = [
         NewRecord(b"v" * size, b"k%d" % (i % 2) if batch.get("keys", True) else None, times + 1000 * i)
@@ -64,8 +63,6 @@ def _damaged(data: bytearray, damage: str) -> bytes | bytearray:
         struct.pack_into(">i", data, COUNT_AT, 0 if damage == "count 0" else 9)
     elif damage == "no sequence":
         struct.pack_into(">qhi", data, 43, FIRST_PRODUCER, 0, -1)
-    elif damage == "garbage inside":
-        data[HEADER_BYTES:] = bytes(b ^ 0x5A for b in data[HEADER_BYTES:])
     flags = {"control": 0x20, "transactional": 0x10, "log append time": 0x08, "zstd flag": 0x04}
     if damage in flags:
         (attributes,) = struct.unpack_from(">h", data, ATTRIBUTES_AT)

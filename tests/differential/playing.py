@@ -59,8 +59,6 @@ SHOWN_AS: dict[str, Callable[[Any], Any]] = {
 }
 BARRIER_ROUNDS = 400
 BARRIER_MS = 5
-FOLLOWED_MS = 520
-"""After so long a follower has told its leader everything, and heard it."""
 NOT_YET = {5, 6, 78}
 PATIENCE_MS = 7000
 Answers = list[Any]
@@ -227,14 +225,12 @@ class Player:
     # ---- the barrier -----------------------------------------------------------------------------------------------------------
 
     def _wait_until_replicated(self) -> None:
-        """The high watermark of each partition is its end, and followers have told their log starts."""
+        """The high watermark of each partition is its end: followers have all, and the leader knows."""
         for index in range(PARTITIONS):
             for _ in range(BARRIER_ROUNDS):
                 if self._end(index, -1) == self._end(index, -2):
                     break
                 self.subject.pass_ms(BARRIER_MS)
-        if self.conversation.replication > 1:
-            self.subject.pass_ms(FOLLOWED_MS)
 
     def _end(self, index: int, replica_id: int) -> tuple[int, int]:
         asked = ListOffsetsTopic(self.topic.name, [ListOffsetsPartition(index, -1, -1)])
