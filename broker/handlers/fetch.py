@@ -57,7 +57,7 @@ def _failed(context: RequestContext, request: FetchRequest, error_code: int) -> 
         for t in request.topics
         for p in t.partitions
     ]
-    return Response(FetchResponse(responses=_grouped(context, results, False)), Charge.FETCH, emptied=FetchResponse)
+    return Response(FetchResponse(responses=_grouped(context, results)), Charge.FETCH, emptied=FetchResponse)
 
 
 @register(ApiKey.FETCH, 0, 17, _failed)
@@ -176,6 +176,9 @@ def _note_follower(
         if not result.error_code and not result.diverging:
             partition = context.node.replicas.partitions[(one.topic, one.index)]
             partition.follower_fetched(params.replica_id, one.offset, one.log_start_offset, context.now_ms)
+            own = partition.pullers.get(params.replica_id)
+            if own is not None:  # somebody asked in its name (N-12): its own next fetch tells the truth again
+                own.tell_again(partition, context.now_ms)
 
 
 class _Answer:
@@ -213,7 +216,7 @@ class _Answer:
         news = self._session.included(paired)
         if not knows_all(self._params.version):
             news = self._as_told(news)
-        message = FetchResponse(responses=_grouped(self._context, news, self._params.read_committed))
+        message = FetchResponse(responses=_grouped(self._context, news))
         if self._context.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
             _name_leaders(self._context, message)
 
@@ -246,9 +249,7 @@ class _Answer:
                 follower.high_watermark = result.high_watermark
 
 
-def _grouped(
-    context: RequestContext, results: Sequence[tuple[Key, PartitionRead]], read_committed: bool
-) -> list[FetchableTopicResponse]:
+def _grouped(context: RequestContext, results: Sequence[tuple[Key, PartitionRead]]) -> list[FetchableTopicResponse]:
     """F-27: the order of the results stays; neighbours of one topic share its entry."""
     by_id = context.api_version >= FIRST_VERSION_BY_ID
     topics: list[FetchableTopicResponse] = []
@@ -257,14 +258,11 @@ def _grouped(
         if not topics or topic != last:
             topics.append(FetchableTopicResponse(topic_id=topic) if by_id else FetchableTopicResponse(topic))
             last = topic
-        topics[-1].partitions.append(_partition(context, index, result, read_committed))
+        topics[-1].partitions.append(_partition(index, result))
     return topics
 
 
-def _partition(context: RequestContext, index: int, result: PartitionRead, read_committed: bool) -> PartitionData:
-    # Null where nobody asked for committed records, or a log says that it has no answer; what no log was asked has an empty list.
-    answered = not result.error_code and result.preferred_read_replica < 0 and not result.diverging
-    told = result.refused or (read_committed and answered)
+def _partition(index: int, result: PartitionRead) -> PartitionData:
     data = PartitionData(
         index,
         result.error_code,
@@ -274,7 +272,7 @@ def _partition(context: RequestContext, index: int, result: PartitionRead, read_
         NO_DIVERGENCE,
         NO_LEADER,
         NO_SNAPSHOT,
-        [] if told else None,  # F-20
+        [] if result.lists_aborted else None,  # F-20
         result.preferred_read_replica,
         result.records,
     )

@@ -12,7 +12,7 @@ from typing import Any
 from broker.errors import KafkaError
 from broker.log.errors import InvalidBatch, StorageError
 from broker.log.old_messages import judge_any
-from broker.log.validation import judge, only_batch
+from broker.log.validation import is_transactional, judge, only_batch
 from broker.metadata.image import INTERNAL_TOPICS
 from broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
 from broker.replication.delayed_partitions import AwaitedAppend, DelayedPartitions
@@ -51,6 +51,8 @@ def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -
 @register(ApiKey.PRODUCE, 0, 11, _failed)
 def produce(context: RequestContext, request: ProduceRequest) -> Result | DelayedOperation:
     acks = request.acks
+    if (refused := _refused_whole(request)) != 0:
+        return _failed(context, request, refused)
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in request.topic_data:
@@ -67,6 +69,19 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     if awaited:
         return _wait(context, response, awaited, request.timeout_ms)
     return _answer(context, response)
+
+
+def _refused_whole(request: ProduceRequest) -> int:
+    """What is wrong with all of a request because of one batch: 2 where no batch can begin, 53 for transactional ones without an id."""
+    try:
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                records: Any = data.records if data.records is not None else b""
+                if is_transactional(records) and request.transactional_id is None:
+                    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    except InvalidBatch as error:
+        return error.error_code
+    return 0
 
 
 def _append(

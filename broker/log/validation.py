@@ -131,11 +131,26 @@ def only_batch(data: Buffer, version: int) -> memoryview:
     if magic != MAGIC:
         raise _refused_early(ErrorCode.INVALID_RECORD, f"Produce version {version} must carry magic 2, not {magic}.")
     batch = produced[:size_bytes]
-    if version < 7 and size_bytes >= HEADER_BYTES and read_header(batch).compression == Compression.ZSTD:
-        raise _refused_early(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} cannot carry zstd.")
+    if version < 7 and size_bytes >= HEADER_BYTES:
+        codec = read_header(batch).compression
+        if codec == Compression.ZSTD:
+            raise _refused_early(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} cannot carry zstd."
+            )
+        if codec > Compression.ZSTD:
+            raise _refused_early(ErrorCode.UNKNOWN_SERVER_ERROR, f"There is no compression {codec}.")
     if _batch_size(produced, size_bytes) is not None:
         raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
     return batch
+
+
+def is_transactional(data: Buffer) -> bool:
+    """Whether the first batch is part of a transaction. Raises InvalidBatch with 2 where no batch can begin."""
+    produced = memoryview(data)
+    size_bytes = _batch_size(produced, 0)
+    if size_bytes is None or size_bytes < HEADER_BYTES or produced[_MAGIC_AT] != MAGIC:
+        return False
+    return read_header(produced).is_transactional
 
 
 def _batch_size(produced: memoryview, at: int) -> int | None:
@@ -164,6 +179,8 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
     header = read_header(batch)
     if not check_crc(batch):
         raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch is wrong.")
+    if header.compression > Compression.ZSTD:
+        raise InvalidBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"There is no compression {header.compression}.")
     return header
 
 

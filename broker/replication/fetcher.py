@@ -133,8 +133,11 @@ class ReplicaFetcher:
             pull.due = True
             self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
 
-    def follower_changed(self, partition: Partition, now_ms: int) -> None:
-        """The follower's own log start moved: the leader hears of it with the next fetch, when the parked one's wait is over (N-15)."""
+    def tell_again(self, partition: Partition, now_ms: int) -> None:
+        """The leader is wrong about the follower: it hears the truth with the next fetch, when the parked one's wait is over.
+
+        The follower's own log start moved (N-15), or somebody else fetched in its name (N-12).
+        """
         pull = self._pulls.get((partition.topic, partition.index))
         if pull is not None and not pull.is_held:
             self.note_idle_fetches(now_ms)

@@ -31,7 +31,7 @@ class Puller(Protocol):
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
 
-    def follower_changed(self, partition: Partition, now_ms: int) -> None: ...
+    def tell_again(self, partition: Partition, now_ms: int) -> None: ...
 
     def note_idle_fetches(self, now_ms: int) -> None: ...
 
@@ -305,7 +305,7 @@ class Partition:
         """Retention has raised this replica's log start (N-15): a follower's leader hears of it."""
         self.changed()
         if self.following is not None:
-            self.following.follower_changed(self, now_ms)
+            self.following.tell_again(self, now_ms)
 
     # ---- who waits -----------------------------------------------------------------------------------------------------------
 

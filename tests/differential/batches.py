@@ -63,7 +63,7 @@ def _damaged(data: bytearray, damage: str) -> bytes | bytearray:
         struct.pack_into(">i", data, COUNT_AT, 0 if damage == "count 0" else 9)
     elif damage == "no sequence":
         struct.pack_into(">qhi", data, 43, FIRST_PRODUCER, 0, -1)
-    flags = {"control": 0x20, "transactional": 0x10, "log append time": 0x08, "zstd flag": 0x04}
+    flags = {"control": 0x20, "transactional": 0x10, "log append time": 0x08, "unknown codec": 0x07}
     if damage in flags:
         (attributes,) = struct.unpack_from(">h", data, ATTRIBUTES_AT)
         struct.pack_into(">h", data, ATTRIBUTES_AT, attributes | flags[damage])

@@ -19,13 +19,14 @@ Step = tuple[str, dict[str, Any]]
 PRODUCE, FETCH = range(3, 12), range(0, 18)
 NOT_PLAYED = {
     "null records": "the real broker never answers",
-    "no compression and records that cannot be parsed": "ours looks at a header and a checksum only (house §4); the real one answers 87",
+    "ListOffsets v0 for a time": "the real one answers by the times of its files",
+    "records that are not what their codec says": "ours looks at a header and a checksum only (house §4); the real one answers 87",
 }
 """What no conversation has, and why."""
 DAMAGES = [
     "checksum", "magic 0", "magic 1", "magic 3", "length short", "length long", "length tiny", "last delta", "count 0",
     "count many", "base offset", "two batches", "tail", "cut", "nothing", "control", "transactional",
-    "log append time", "no sequence", "old time", "zstd flag",
+    "log append time", "no sequence", "old time", "unknown codec",
 ]  # fmt: skip
 
 
@@ -183,11 +184,13 @@ class Writer:
 
     def _list_offsets(self) -> Step:
         chance = self.chance
+        version = chance.randrange(0, 10)
+        times = [-1, -1, -2, -2, -3, -4, -5, -6] + [0, 1000, 3000, 2**40] * (version > 0)
         return "list_offsets", {
-            "version": chance.randrange(0, 10),
+            "version": version,
             "topic": self._topic(),
             "partition": self._partition(),
-            "timestamp": chance.choice([-1, -1, -2, -2, -3, -4, -5, -6, 0, 1000, 3000, 2**40]),
+            "timestamp": chance.choice(times),
             "epoch": self._leader_epoch(),
             "isolation": chance.choice([0, 1]),
             "replica_id": chance.choice([-1, -1, -1, -2, 1]),

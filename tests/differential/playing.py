@@ -31,6 +31,8 @@ from tests.conformance.subjects import Subject
 from tests.differential.batches import made
 from tests.differential.conversations import NOBODY, PARTITIONS, Conversation, Step
 
+PRODUCED_MS = 1_750_000_000_000
+"""Times after this are the clock's, not a producer's."""
 LEFT_OUT = {
     "throttle_time_ms": "depends on time",
     "error_message": "Kafka's sentences are not copied",
@@ -54,6 +56,7 @@ SHOWN_AS: dict[str, Callable[[Any], Any]] = {
     "topic_id": lambda value: "an id" if any(value) else 0,
     # -1, or the clock
     "log_append_time_ms": lambda value: "a time" if value >= 0 else -1,
+    "timestamp": lambda value: "a time" if value > PRODUCED_MS else value,
     "name": lambda value: value if value is None else NOBODY if value == NOBODY else "topic",
     "topic": lambda value: value if value is None else NOBODY if value == NOBODY else "topic" if value else "",
 }
@@ -88,7 +91,7 @@ class Player:
 
     def play(self) -> Answers:
         try:
-            self._wait_until_replicated()
+            self._wait_until_followed()
             return [self._answered(step) for step in self.conversation.steps]
         finally:
             if self.stopped is not None:
@@ -231,6 +234,19 @@ class Player:
                 if self._end(index, -1) == self._end(index, -2):
                     break
                 self.subject.pass_ms(BARRIER_MS)
+
+    def _wait_until_followed(self) -> None:
+        """The leader has heard of its followers: it would send a consumer to one in the consumer's rack."""
+        for index in range(PARTITIONS):
+            for broker_id in range(1, self.conversation.replication):
+                asked = FetchTopic(self.topic.name, partitions=[FetchPartition(index, fetch_offset=0, partition_max_bytes=1)])
+                request = FetchRequest(max_wait_ms=0, topics=[asked], rack_id=f"r{broker_id}")
+                for _ in range(BARRIER_ROUNDS):
+                    [found] = self._ask(request, 11).responses[0].partitions
+                    if found.preferred_read_replica == broker_id:
+                        break
+                    self.subject.pass_ms(BARRIER_MS)
+        self._wait_until_replicated()
 
     def _end(self, index: int, replica_id: int) -> tuple[int, int]:
         asked = ListOffsetsTopic(self.topic.name, [ListOffsetsPartition(index, -1, -1)])
