@@ -89,7 +89,8 @@ def _append(
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
 
-    D. the topic is no internal one; E. it is led here; F. enough replicas are in sync; G. the batch. Before F the answer tells no log start offset (P-2).
+    D. the topic is no internal one; E. it is led here; F. enough replicas are in sync; G. the batch.
+    The answer has a log start offset (P-2) from F on.
     """
     node = context.node
     partition = node.replicas.partitions.get((topic, data.index))

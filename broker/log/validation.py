@@ -263,9 +263,16 @@ def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
 
 
 def _compressed_anew(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
-    """P-12: the same records in the topic's codec; the new size counts as the old one did."""
+    """P-12: the same records in the topic's codec; the new size counts as the old one did.
+
+    The records of a batch that says that a log set its time have that time, as for any reader.
+    """
+    fixed_ms = header.max_timestamp if header.is_log_append_time else None
     rebuilt = build_batch(
-        [NewRecord(record.value, record.key, record.timestamp, record.headers) for record in _opened(batch, header)],
+        [
+            NewRecord(record.value, record.key, record.timestamp if fixed_ms is None else fixed_ms, record.headers)
+            for record in _opened(batch, header)
+        ],
         compression=codec,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,

@@ -16,9 +16,10 @@ REMEMBERED_BATCHES = 5
 
 Step = tuple[str, dict[str, Any]]
 
-PRODUCE, FETCH = range(3, 12), range(0, 18)
+PRODUCE, FETCH = range(3, 12), range(18)
 NOT_PLAYED = {
     "null records": "the real broker never answers",
+    "the largest timestamp after a deletion": "the real one finds it below the log start until the segment's file goes",
     "ListOffsets v0 for a time": "the real one answers by the times of its files",
     "records that are not what their codec says": "ours looks at a header and a checksum only (house §4); the real one answers 87",
 }
@@ -73,6 +74,7 @@ class Writer:
         self.chance = Random(seed)
         self.ends = [0] * PARTITIONS
         self.epoch = 0
+        self.deleted = False
         self.sequences: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
         """(partition, producer) to its batches: (epoch, base sequence, count)."""
         replication = self.chance.choice([1, 1, 1, 3])
@@ -89,11 +91,20 @@ class Writer:
         return Conversation(replication, self.conversation.configs, tuple(made))
 
     def _step(self) -> Step:
-        kinds = [self._produce] * 8 + [self._fetch] * 7 + [self._list_offsets] * 3 + [self._epochs, self._delete, self._metadata]
+        kinds = (
+            [self._produce] * 8
+            + [self._fetch] * 7
+            + [self._list_offsets] * 3
+            + [self._epochs, self._delete, self._metadata]
+        )
         return self.chance.choice(kinds)()
 
     def _partition(self) -> int:
-        return self.chance.choice([0, 0, 0, 1, 1, PARTITIONS]) if self.chance.random() < 0.2 else self.chance.choice([0, 0, 1])
+        return (
+            self.chance.choice([0, 0, 0, 1, 1, PARTITIONS])
+            if self.chance.random() < 0.2
+            else self.chance.choice([0, 0, 1])
+        )
 
     def _topic(self) -> str:
         return NOBODY if self.chance.random() < 0.03 else TOPIC
@@ -124,7 +135,13 @@ class Writer:
             self.ends[partition] += len(batch["values"])
         acks = chance.choice([1, 1, 1, -1, -1, 0, 2])
         version = chance.choice(PRODUCE)
-        return "produce", {"topic": self._topic(), "partition": partition, "version": version, "acks": acks, "batch": batch}
+        return "produce", {
+            "topic": self._topic(),
+            "partition": partition,
+            "version": version,
+            "acks": acks,
+            "batch": batch,
+        }
 
     def _sequence(self, partition: int, count: int, damaged: bool) -> dict[str, Any]:
         """Mostly what comes next; else a batch again, one left out, another epoch."""
@@ -154,7 +171,11 @@ class Writer:
 
     def _fetch(self) -> Step:
         chance = self.chance
-        sizes = [1 << 20] if self.conversation.bytes_depend_on_who_compresses else [0, 1, 70, 100, 200, 500, 1 << 20, 1 << 20]
+        sizes = (
+            [1 << 20]
+            if self.conversation.bytes_depend_on_who_compresses
+            else [0, 1, 70, 100, 200, 500, 1 << 20, 1 << 20]
+        )
         listed = []
         for _ in range(chance.choice([0, 1, 1, 1, 2, 3])):
             partition = self._partition()
@@ -184,8 +205,9 @@ class Writer:
 
     def _list_offsets(self) -> Step:
         chance = self.chance
-        version = chance.randrange(0, 10)
-        times = [-1, -1, -2, -2, -3, -4, -5, -6] + [0, 1000, 3000, 2**40] * (version > 0)
+        version = chance.randrange(10)
+        latest = [] if self.deleted else [-3]
+        times = [*latest, -1, -1, -2, -2, -4, -5, -6] + [0, 1000, 3000, 2**40] * (version > 0)
         return "list_offsets", {
             "version": version,
             "topic": self._topic(),
@@ -198,7 +220,7 @@ class Writer:
 
     def _epochs(self) -> Step:
         return "epochs", {
-            "version": self.chance.randrange(0, 5),
+            "version": self.chance.randrange(5),
             "topic": self._topic(),
             "partition": self._partition(),
             "epoch": self._leader_epoch(),
@@ -208,7 +230,8 @@ class Writer:
     def _delete(self) -> Step:
         partition = self._partition()
         offset = self._offset(partition)
-        return "delete", {"version": self.chance.randrange(0, 3), "partition": partition, "offset": offset}
+        self.deleted = True
+        return "delete", {"version": self.chance.randrange(3), "partition": partition, "offset": offset}
 
     def _metadata(self) -> Step:
         return "metadata", {"version": self.chance.randrange(1, 13), "topic": self._topic()}

@@ -14,7 +14,15 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.fetch import ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from kafkaproto.records.batch import BatchHeader, Compression, NewRecord, batches, build_batch, complete_bytes, read_header
+from kafkaproto.records.batch import (
+    BatchHeader,
+    Compression,
+    NewRecord,
+    batches,
+    build_batch,
+    complete_bytes,
+    read_header,
+)
 from kafkaproto.records.batch import records as records_of
 from tests.broker.wire import fetch, flat, produce, produced
 from tests.simulation.world import Line, World
@@ -22,7 +30,12 @@ from tests.simulation.world import Line, World
 E = ErrorCode
 ALL = -1
 TopicPartition = tuple[str, int]
-MOVED = {E.NOT_LEADER_OR_FOLLOWER, E.UNKNOWN_TOPIC_OR_PARTITION, E.NOT_ENOUGH_REPLICAS, E.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
+MOVED = {
+    E.NOT_LEADER_OR_FOLLOWER,
+    E.UNKNOWN_TOPIC_OR_PARTITION,
+    E.NOT_ENOUGH_REPLICAS,
+    E.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+}
 UNSURE = {*MOVED, E.REQUEST_TIMED_OUT}
 LATEST, EARLIEST = -1, -2
 
@@ -51,7 +64,7 @@ class Client(ABC):
         self.connected(broker_id)
         return line
 
-    def connected(self, broker_id: int) -> None:
+    def connected(self, broker_id: int) -> None:  # noqa: B027 - most have nothing to begin anew
         """The connection to a broker is a new one."""
 
     def some_partition(self) -> TopicPartition:
@@ -102,7 +115,9 @@ class Producer(Client):
         if spoilt:
             data = data[:-1] + bytes([data[-1] ^ 1])
         request = produce(*_split(at, data), acks=acks, timeout_ms=chance.choice([0, 100, 1500]))
-        line.request(request, chance.choice([3, 7, 8, 9, 11]), lambda answer: self._heard(line, at, acks, data, spoilt, answer))
+        line.request(
+            request, chance.choice([3, 7, 8, 9, 11]), lambda answer: self._heard(line, at, acks, data, spoilt, answer)
+        )
 
     def batch(self, base_sequence: int = -1) -> bytes:
         """One to four records that nobody has sent before, with keys that come again."""
@@ -121,7 +136,9 @@ class Producer(Client):
         partition = self.world.replica(line.broker_id, *at)
         if told.error_code:
             allowed = {E.CORRUPT_MESSAGE} if spoilt else set() if acks == 1 else UNSURE
-            assert told.error_code in allowed | MOVED, f"error {told.error_code} for a {'spoilt' if spoilt else 'good'} batch"
+            assert told.error_code in allowed | MOVED, (
+                f"error {told.error_code} for a {'spoilt' if spoilt else 'good'} batch"
+            )
             return
         assert not spoilt, "a batch with a wrong checksum was taken"
         if acks == ALL and partition is not None:
@@ -129,7 +146,9 @@ class Producer(Client):
 
     def _acknowledged(self, partition: Partition, told: Any, data: bytes) -> BatchHeader:
         header = read_header(data)
-        assert len(partition.isr) >= partition.effective_min_isr, f"{partition}: acknowledged with ISR {set(partition.isr)}"
+        assert len(partition.isr) >= partition.effective_min_isr, (
+            f"{partition}: acknowledged with ISR {set(partition.isr)}"
+        )
         self.world.truth.acknowledged(partition, told.base_offset, header.last_offset_delta + 1, header.crc)
         return header
 
@@ -167,13 +186,14 @@ class Producer(Client):
             return
         assert told.error_code == 0, f"error {told.error_code} for a batch in sequence"
         if expected_base is not None:
-            assert told.base_offset == expected_base, f"a duplicate of {expected_base} was appended at {told.base_offset}"
+            assert told.base_offset == expected_base, (
+                f"a duplicate of {expected_base} was appended at {told.base_offset}"
+            )
             return
         header = self._acknowledged(partition, told, data)
         state.next = header.base_sequence + header.last_offset_delta + 1
         state.pending = None
         state.done.append((data, told.base_offset))
-
 
     def _may_be_forgotten(self, partition: Partition) -> bool:
         """Whether a replica may know nothing of this producer: it learns producers from the batches that are left."""
@@ -255,7 +275,9 @@ class Consumer(Client):
 
     def _look_for_topics(self) -> None:
         topics = self.world.image.topics
-        for at in [at for at, p in self.positions.items() if at[0] not in topics or topics[at[0]].topic_id != p.topic_id]:
+        for at in [
+            at for at, p in self.positions.items() if at[0] not in topics or topics[at[0]].topic_id != p.topic_id
+        ]:
             del self.positions[at]
             for broker_id in self.sessions:  # by name it could be taken for the next topic of that name
                 self.sessions[broker_id] = ClientSession()
@@ -299,7 +321,12 @@ class Consumer(Client):
         line.request(request, self.version, lambda a: self._heard(line, session, incremental, positions, a))
 
     def _request(
-        self, changed: list[TopicPartition], forgotten: list[TopicPartition], session: tuple[int, int], wait_ms: int, max_bytes: int
+        self,
+        changed: list[TopicPartition],
+        forgotten: list[TopicPartition],
+        session: tuple[int, int],
+        wait_ms: int,
+        max_bytes: int,
     ) -> Any:
         ids = {name: topic_id for topic_id, name in self.names.items()}
         request = fetch(
@@ -362,7 +389,9 @@ class Consumer(Client):
             return
         assert session_id == session.session_id, f"session {session.session_id} became {session_id}"
         held = self.world.cluster.state.nodes[line.broker_id].sessions.get(session_id)
-        assert held is not None and len(held.partitions) == len(session.asked), f"the session of {self.name} lost partitions"
+        assert held is not None and len(held.partitions) == len(session.asked), (
+            f"the session of {self.name} lost partitions"
+        )
         if throttled:
             return
         for at, told in session.told.items():
@@ -398,9 +427,7 @@ class Consumer(Client):
             total += size
         assert total <= max(max_bytes, first), f"X-3: {total} bytes in all, limits {limits}"
 
-    def _take(
-        self, line: Line, session: ClientSession, at: TopicPartition, generation: int, data: Any
-    ) -> None:
+    def _take(self, line: Line, session: ClientSession, at: TopicPartition, generation: int, data: Any) -> None:
         position = self.positions[at]
         told = session.told.get(at)
         if data.error_code:
@@ -430,8 +457,12 @@ class Consumer(Client):
         for found in batches(records[: complete_bytes(records)]):
             header = found.header
             assert header.next_offset > offset, f"X-4: {history.name}: {header.base_offset} lies before {offset}"
-            assert header.next_offset <= data.high_watermark, f"X-4: {history.name}: {header} above {data.high_watermark}"
-            assert header.base_offset <= offset or history.compacted, f"{history.name}: {offset} to {header.base_offset} skipped"
+            assert header.next_offset <= data.high_watermark, (
+                f"X-4: {history.name}: {header} above {data.high_watermark}"
+            )
+            assert header.base_offset <= offset or history.compacted, (
+                f"{history.name}: {offset} to {header.base_offset} skipped"
+            )
             if history.unclean:
                 pass  # an older replica may still show what an unclean election has undone
             else:
@@ -462,7 +493,12 @@ class Consumer(Client):
             log = partition.log
             assert not log.log_start_offset <= position.offset <= log.log_end_offset or history.unclean
         else:
-            allowed = {E.NOT_LEADER_OR_FOLLOWER, E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_ID, E.INCONSISTENT_TOPIC_ID}
+            allowed = {
+                E.NOT_LEADER_OR_FOLLOWER,
+                E.UNKNOWN_TOPIC_OR_PARTITION,
+                E.UNKNOWN_TOPIC_ID,
+                E.INCONSISTENT_TOPIC_ID,
+            }
             if self.world.semantics == "kip":
                 allowed.add(E.OFFSET_NOT_AVAILABLE)
             assert error in allowed, f"{history.name}: error {error}"
@@ -479,7 +515,7 @@ class Consumer(Client):
                 continue
             for at, offset in waiting.partitions.items():
                 partition = self.world.replica(broker_id, *at)
-                if partition is None or self.world.truth.of(partition).compacted :
+                if partition is None or self.world.truth.of(partition).compacted:
                     continue
                 log = partition.log
                 end = min(log.high_watermark, log.log_end_offset)
@@ -546,7 +582,9 @@ class Asker(Client):
 
         def heard(answer: Any) -> None:
             told = answer.topics[0].partitions[0]
-            assert (told.error_code, told.offset) == wanted, f"{partition}: {timestamp} is at {told.offset}, not {wanted}"
+            assert (told.error_code, told.offset) == wanted, (
+                f"{partition}: {timestamp} is at {told.offset}, not {wanted}"
+            )
 
         asked = [ListOffsetsTopic(at[0], [ListOffsetsPartition(at[1], -1, timestamp)])]
         line.request(ListOffsetsRequest(-1, 0, asked), 7, heard)
@@ -568,7 +606,9 @@ class Asker(Client):
                 return
             assert told.error_code in (0, *UNSURE), told.error_code
             if told.error_code == 0:
-                assert told.low_watermark >= offset, f"{partition}: deleted below {told.low_watermark}, asked for {offset}"
+                assert told.low_watermark >= offset, (
+                    f"{partition}: deleted below {told.low_watermark}, asked for {offset}"
+                )
 
         asked = [DeleteRecordsTopic(at[0], [DeleteRecordsPartition(at[1], offset)])]
         line.request(DeleteRecordsRequest(asked, 1000), 1, heard)

@@ -127,7 +127,11 @@ def _not_muted(original: Original) -> Original:
 
 def _batch_skipped(original: Original) -> Original:
     def replicate_from(self: ReplicaLog, leader: ReplicaLog, *limits: Any, **more: Any) -> int:
-        if self.log_end_offset % 7 == 3 and leader._newest is not None and leader._newest.base_offset > self.log_end_offset:
+        if (
+            self.log_end_offset % 7 == 3
+            and leader._newest is not None
+            and leader._newest.base_offset > self.log_end_offset
+        ):
             self._take(leader._newest)
             return 1
         return int(original(self, leader, *limits, **more))
@@ -148,7 +152,9 @@ PLANTED = {
     "log start not enforced": Plant(Reader, "_out_of_bounds", _start_not_enforced),
     "preferred replica outside the ISR": Plant(ReplicaManager, "_replica_views", _preferred_outside_the_isr),
     "acks=all answered before it is replicated": Plant(AwaitedAppend, "has_come", _answered_before_replicated),
-    "follower acknowledges what it does not have": Plant(ReplicaFetcher, "_acknowledge", _acknowledged_before_it_is_there),
+    "follower acknowledges what it does not have": Plant(
+        ReplicaFetcher, "_acknowledge", _acknowledged_before_it_is_there
+    ),
     "throttled connection not muted": Plant(Connection, "answer", _not_muted),
 }
 

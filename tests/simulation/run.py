@@ -117,7 +117,9 @@ class Simulation:
         for topic in world.image.topics.values():
             for state in topic.partitions:
                 leader = world.leader(topic.name, state.index)
-                assert leader is not None and set(state.isr) == set(state.replicas), f"not healed: {topic.name}, {state}"
+                assert leader is not None and set(state.isr) == set(state.replicas), (
+                    f"not healed: {topic.name}, {state}"
+                )
                 assert leader.log.high_watermark == leader.log.log_end_offset, f"{leader} is not replicated"
         world.truth.check_contents()
         for consumer in self.consumers:
@@ -171,7 +173,9 @@ def in_words(what: object) -> str:
     for topic in what.responses:
         for data in topic.partitions:
             held = bytes(data.records or b"")
-            found = ", ".join(f"{b.header.base_offset}-{b.header.last_offset}" for b in batches(held[: complete_bytes(held)]))
+            found = ", ".join(
+                f"{b.header.base_offset}-{b.header.last_offset}" for b in batches(held[: complete_bytes(held)])
+            )
             read += [f"{topic.topic or topic.topic_id.hex()}-{data.partition_index}: {found}"] if held else []
     return f"{text} {read}"
 

@@ -143,7 +143,9 @@ class Truth:
             if header.base_offset < at:
                 continue
             skipped = header.base_offset > at and at >= leader.log.log_start_offset
-            assert not skipped or history.compacted, f"X-2: {history.name}: nothing between {at} and {header.base_offset}"
+            assert not skipped or history.compacted, (
+                f"X-2: {history.name}: nothing between {at} and {header.base_offset}"
+            )
             at = header.next_offset
             epoch = header.partition_leader_epoch
             assert not history.batches or epoch >= history.batches[-1].epoch, f"{history.name}: epochs fall at {at}"
@@ -174,7 +176,9 @@ class Truth:
 
     def _check_replica(self, history: History, partition: Partition) -> None:
         log = partition.log
-        told = f"{history.name} on {partition.broker_id}: {log.log_start_offset} {log.high_watermark} {log.log_end_offset}"
+        told = (
+            f"{history.name} on {partition.broker_id}: {log.log_start_offset} {log.high_watermark} {log.log_end_offset}"
+        )
         assert log.log_start_offset <= log.log_end_offset, f"X-2: {told}"
         assert log.log_start_offset <= log.high_watermark, f"X-2: {told}"
         if partition.is_leader or not self._cluster.strict_kip:
@@ -203,7 +207,9 @@ class Truth:
                 since_ms = now_ms  # a new leader gives everybody a new start
             history.behind[broker_id] = leader.leader_epoch, own_end, since_ms
             late = now_ms - since_ms > leader.lag_max_ms + LAG_SLACK_MS
-            assert not (late and broker_id in state.isr), f"{history.name}: {broker_id} lags since {since_ms}, in the ISR"
+            assert not (late and broker_id in state.isr), (
+                f"{history.name}: {broker_id} lags since {since_ms}, in the ISR"
+            )
 
     def check_contents(self) -> None:
         """Every replica holds, below its high watermark, what was committed; followers are the beginning of their leader's log."""
@@ -230,15 +236,21 @@ class Truth:
         theirs = {header.base_offset: position for position, header in leader.log.batches(leader.log.log_start_offset)}
         for position, header in own:
             if header.base_offset >= leader.log.log_start_offset:
-                assert theirs.get(header.base_offset) == position, f"{replica} parts from its leader at {header.base_offset}"
+                assert theirs.get(header.base_offset) == position, (
+                    f"{replica} parts from its leader at {header.base_offset}"
+                )
 
     def acknowledged(self, partition: Partition, base_offset: int, count: int, crc: int | None) -> None:
         """acks=all was answered without error: the records are committed, as they were sent (crc None: they are written anew)."""
         history = self.learn(partition)
-        assert history.committed_end >= base_offset + count, f"{history.name}: {base_offset} is acknowledged, not committed"
+        assert history.committed_end >= base_offset + count, (
+            f"{history.name}: {base_offset} is acknowledged, not committed"
+        )
         if crc is not None and not history.compacted:
             kept = history.at(base_offset)
             # what was acknowledged again as a duplicate may be gone by now
-            assert kept is None or (kept.base_offset, kept.crc) == (base_offset, crc), f"{history.name}: {kept}, not {crc}"
+            assert kept is None or (kept.base_offset, kept.crc) == (base_offset, crc), (
+                f"{history.name}: {kept}, not {crc}"
+            )
             gone = base_offset < partition.log.log_start_offset or history.unclean
             assert kept is not None or gone, f"{history.name}: {base_offset} is acknowledged and not there"
