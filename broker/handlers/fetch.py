@@ -74,7 +74,7 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         params.from_follower,
         now_ms,
     )
-    keys, fetches = _resolve(context, session, by_id)
+    keys, fetches = _resolve(context, session, by_id, params.from_follower)
     results = node.reader.read_all(params, fetches, node.image, now_ms)
     answer = _Answer(context, params, session, keys, fetches)
     if params.from_follower:
@@ -149,9 +149,12 @@ def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionReque
 
 
 def _resolve(
-    context: RequestContext, session: FetchContext[Key, Any], by_id: bool
+    context: RequestContext, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
 ) -> tuple[list[Key], list[PartitionFetch]]:
-    """What to read, readable partitions first: those found wrong before reading are answered after them (F-23)."""
+    """What to read, readable partitions first: those found wrong before reading are answered after them (F-23).
+
+    Of the wrong ones a consumer is told unknown ids first; `KafkaApis` looks at the names of a follower's as they come.
+    """
     image = context.node.image
     good: list[tuple[Key, PartitionFetch]] = []
     bad: list[tuple[Key, PartitionFetch]] = []
@@ -164,6 +167,8 @@ def _resolve(
             error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         name = "" if topic is None else topic.name
         (bad if error else good).append((key, PartitionFetch(name, key[1], *asked, error)))
+    if not from_follower:
+        bad.sort(key=lambda one: one[1].error != ErrorCode.UNKNOWN_TOPIC_ID)
     ordered = good + bad
     return [key for key, _ in ordered], [one for _, one in ordered]
 

@@ -41,6 +41,9 @@ FOUND = {
     "a compression that is not there is an error of the server": Conversation(
         steps=(_produce(4, codec=1, damage="unknown codec"), _produce(9, codec=1, damage="unknown codec")),
     ),
+    "of what is wrong before reading unknown ids come first": Conversation(
+        steps=(_fetch(14, _asked(0), _asked(2), session="next"), _fetch(17, _asked(topic=NOBODY), session="next")),
+    ),
     "errors found without a log list no aborted transactions": Conversation(
         steps=(_fetch(4, _asked(2), isolation=1), _fetch(13, _asked(topic=NOBODY)), _fetch(12, _asked(topic=NOBODY))),
     ),

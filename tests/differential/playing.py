@@ -205,7 +205,10 @@ class Player:
     def _metadata(self, version: int, topic: str) -> Any:
         name = self._name(topic)
         request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=version < 4)
-        return plain(self._ask(request, version))
+        answer = self._ask(request, version)
+        for found in answer.topics:  # a broker has them in no order
+            found.partitions.sort(key=lambda one: one.partition_index)
+        return plain(answer)
 
     def _stop(self, who: str) -> Any:
         """Another broker may lead then; the followers of the one that is stopped are waited for."""
