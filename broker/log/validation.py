@@ -104,10 +104,11 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     _check_claims(header)
     if limits.judges_records or header.is_log_append_time:
         check_records(batch, header, limits, now_ms)
-        batch, header = _with_clients_time(batch, header)
     codec = CODECS.get(limits.compression_type, header.compression)
     if codec != header.compression:
         batch, header = _compressed_anew(batch, header, Compression(codec), limits)
+    else:
+        batch, header = _with_clients_time(batch, header)
     if batch.readonly:
         batch = memoryview(bytearray(batch))
     if limits.log_append_time:
