@@ -61,7 +61,10 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class PartitionRead:
-    """What a partition answers. records: bytes, or a range of a file. diverging_end: (epoch, end offset) where the logs part (F-26)."""
+    """What a partition answers. records: bytes, or a range of a file. diverging_end: (epoch, end offset) where the logs part (F-26).
+
+    lists_aborted: aborted transactions are listed, which without transactions is an empty list; else they are null (F-20).
+    """
 
     error_code: int = 0
     high_watermark: int = UNKNOWN
@@ -71,8 +74,7 @@ class PartitionRead:
     size_bytes: int = 0
     preferred_read_replica: int = UNKNOWN
     diverging_end: tuple[int, int] | None = None
-    before_reading: bool = False
-    """Whether the error was found before anything was read (F-23)."""
+    lists_aborted: bool = False
 
     @property
     def has_records(self) -> bool:
@@ -90,7 +92,7 @@ def failed(error_code: int) -> PartitionRead:
 
 def refused(error_code: int) -> PartitionRead:
     """The client's version cannot be told these records: neither offsets nor records, which are null and not empty (F-22)."""
-    return PartitionRead(error_code=int(error_code), records=None)
+    return PartitionRead(error_code=int(error_code), records=None, lists_aborted=True)
 
 
 class Reader:
@@ -126,7 +128,7 @@ class Reader:
     ) -> PartitionRead:
         """One partition, checked in the order of F-24."""
         if fetch.error:
-            return PartitionRead(fetch.error, before_reading=True)
+            return PartitionRead(error_code=int(fetch.error), lists_aborted=True)
         partition = self._replicas.partitions.get((fetch.topic, fetch.index))
         if partition is None:
             return failed(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -182,6 +184,8 @@ class Reader:
         part = log.read(fetch.offset, limit, self.bound(params, partition), at_least_one=privileged)
         result.records = part.records
         result.size_bytes = part.size_bytes
+        cut_short = 0 < limit < part.first_batch_bytes and not part.size_bytes
+        result.lists_aborted = params.read_committed and not params.from_follower and not cut_short
         return result
 
     def _out_of_bounds(

@@ -58,7 +58,7 @@ def _failed(context: RequestContext, request: FetchRequest, error_code: int) -> 
         for t in request.topics
         for p in t.partitions
     ]
-    return Response(FetchResponse(responses=_grouped(context, results, False)), Charge.FETCH, emptied=FetchResponse)
+    return Response(FetchResponse(responses=_grouped(context, results)), Charge.FETCH, emptied=FetchResponse)
 
 
 @register(ApiKey.FETCH, 0, 17, _failed)
@@ -75,7 +75,7 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         params.from_follower,
         now_ms,
     )
-    keys, fetches = _resolve(context, session, by_id)
+    keys, fetches = _resolve(context, session, by_id, params.from_follower)
     results = node.reader.read_all(params, fetches, node.image, now_ms)
     answer = _Answer(context, params, session, keys, fetches)
     if params.from_follower:
@@ -152,9 +152,12 @@ def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionReque
 
 
 def _resolve(
-    context: RequestContext, session: FetchContext[Key, Any], by_id: bool
+    context: RequestContext, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
 ) -> tuple[list[Key], list[PartitionFetch]]:
-    """What to read, readable partitions first: those found wrong before reading are answered after them (F-23)."""
+    """What to read, readable partitions first: those found wrong before reading are answered after them (F-23).
+
+    Of the wrong ones a consumer is told unknown ids first; `KafkaApis` looks at the names of a follower's as they come.
+    """
     image = context.node.image
     good: list[tuple[Key, PartitionFetch]] = []
     bad: list[tuple[Key, PartitionFetch]] = []
@@ -171,6 +174,8 @@ def _resolve(
         if name and by_id:
             session.names[key[0]] = name
         (bad if error else good).append((key, PartitionFetch(name, key[1], *asked, error)))
+    if not from_follower:
+        bad.sort(key=lambda one: one[1].error != ErrorCode.UNKNOWN_TOPIC_ID)
     ordered = good + bad
     return [key for key, _ in ordered], [one for _, one in ordered]
 
@@ -190,6 +195,9 @@ def _note_follower(
         if not result.error_code and not result.diverging:
             partition = context.node.replicas.partitions[(one.topic, one.index)]
             partition.follower_fetched(params.replica_id, one.offset, one.log_start_offset, context.now_ms)
+            own = partition.pullers.get(params.replica_id)
+            if own is not None:  # somebody asked in its name (N-12): its own next fetch tells the truth again
+                own.tell_again(partition, context.now_ms)
 
 
 class _Answer:
@@ -227,7 +235,7 @@ class _Answer:
         news = self._session.included(paired)
         if not knows_all(self._params.version):
             news = self._as_told(news)
-        message = FetchResponse(responses=_grouped(self._context, news, self._params.read_committed))
+        message = FetchResponse(responses=_grouped(self._context, news))
         if self._context.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
             _name_leaders(self._context, message)
 
@@ -260,9 +268,7 @@ class _Answer:
                 follower.high_watermark = result.high_watermark
 
 
-def _grouped(
-    context: RequestContext, results: Sequence[tuple[Key, PartitionRead]], read_committed: bool
-) -> list[FetchableTopicResponse]:
+def _grouped(context: RequestContext, results: Sequence[tuple[Key, PartitionRead]]) -> list[FetchableTopicResponse]:
     """F-27: the order of the results stays; neighbours of one topic share its entry."""
     by_id = context.api_version >= FIRST_VERSION_BY_ID
     topics: list[FetchableTopicResponse] = []
@@ -271,13 +277,11 @@ def _grouped(
         if not topics or topic != last:
             topics.append(FetchableTopicResponse(topic_id=topic) if by_id else FetchableTopicResponse(topic))
             last = topic
-        topics[-1].partitions.append(_partition(context, index, result, read_committed))
+        topics[-1].partitions.append(_partition(index, result))
     return topics
 
 
-def _partition(context: RequestContext, index: int, result: PartitionRead, read_committed: bool) -> PartitionData:
-    """F-20: aborted transactions are told to committed readers; what is wrong before reading has an empty list for everybody."""
-    told = read_committed and not result.error_code and result.preferred_read_replica < 0
+def _partition(index: int, result: PartitionRead) -> PartitionData:
     data = PartitionData(
         index,
         result.error_code,
@@ -287,7 +291,7 @@ def _partition(context: RequestContext, index: int, result: PartitionRead, read_
         NO_DIVERGENCE,
         NO_LEADER,
         NO_SNAPSHOT,
-        [] if told or result.before_reading else None,
+        [] if result.lists_aborted else None,  # F-20
         result.preferred_read_replica,
         result.records,
     )

@@ -12,7 +12,7 @@ from typing import Any
 from broker.errors import KafkaError
 from broker.log.errors import InvalidBatch, StorageError
 from broker.log.old_messages import judge_any
-from broker.log.validation import judge, only_batch
+from broker.log.validation import is_transactional, judge, only_batch
 from broker.metadata.image import INTERNAL_TOPICS
 from broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
 from broker.replication.delayed_partitions import AwaitedAppend, DelayedPartitions
@@ -29,21 +29,22 @@ from kafkaproto.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from kafkaproto.records.batch import MAGIC, TRANSACTIONAL
 
 ADMIN_CLIENT_ID = "__admin_client"
 ALL_IN_SYNC = -1
+KNOWN_ACKS = (ALL_IN_SYNC, 0, 1)
 FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
-_MAGIC_AT, _ATTRIBUTES_AT = 16, 22  # of attributes the lower byte, which has all that are in use
 
 
-def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -> Result:
+def _failed(context: RequestContext, request: ProduceRequest, error_code: int, message: str | None = None) -> Result:
     if request.acks == 0:
         return NoAnswer(close=True)
     topics = [
-        TopicProduceResponse(t.name, partition_responses=[_error(p.index, error_code) for p in t.partition_data])
+        TopicProduceResponse(
+            t.name, partition_responses=[_error(p.index, error_code, message) for p in t.partition_data]
+        )
         for t in request.topic_data
     ]
     return Response(ProduceResponse(topics), Charge.PRODUCE)
@@ -52,18 +53,14 @@ def _failed(context: RequestContext, request: ProduceRequest, error_code: int) -
 @register(ApiKey.PRODUCE, 0, 11, _failed)
 def produce(context: RequestContext, request: ProduceRequest) -> Result | DelayedOperation:
     acks = request.acks
-    if acks not in (ALL_IN_SYNC, 0, 1):
-        return _failed(context, request, ErrorCode.INVALID_REQUIRED_ACKS)
-    if request.transactional_id is None and any(
-        _is_transactional(p.records) for t in request.topic_data for p in t.partition_data
-    ):
-        return _failed(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)  # P-23
+    if (refused := _refused_whole(request)) is not None:
+        return _failed(context, request, refused.error_code, refused.message)
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in request.topic_data:
         answers = []
         for data in topic.partition_data:
-            answer, waiting = _append(context, topic.name, data, acks)
+            answer, waiting = _append(context, topic.name, data, request)
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
@@ -76,39 +73,34 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     return _answer(context, response)
 
 
-def _is_transactional(records: Any) -> bool:
-    """Whether the first batch says that it belongs to a transaction."""
-    return (
-        records is not None
-        and len(records) > _ATTRIBUTES_AT
-        and records[_MAGIC_AT] == MAGIC
-        and bool(records[_ATTRIBUTES_AT] & TRANSACTIONAL)
-    )
+def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
+    """What is wrong with all of a request because of one batch: 2 where no batch can begin, 53 for transactional ones without an id."""
+    try:
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                records: Any = data.records if data.records is not None else b""
+                if is_transactional(records) and request.transactional_id is None:
+                    return KafkaError(
+                        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                        "A batch of a transaction needs a transactional id.",
+                    )
+    except InvalidBatch as error:
+        return error
+    return None
 
 
 def _append(
-    context: RequestContext, topic: str, data: PartitionProduceData, acks: int
+    context: RequestContext, topic: str, data: PartitionProduceData, request: ProduceRequest
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. the topic is no internal one;
-
-    D. it is led here; E. enough replicas are in sync; F. the batch. Before E the answer tells no log start offset (P-2).
-    """
+    """One partition: whether it may be written to, then the batch. The answer has a log start offset (P-2) from P-7 on."""
     node = context.node
     partition = node.replicas.partitions.get((topic, data.index))
     try:
-        if partition is None and node.image.partition(topic, data.index) is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        records: Any = data.records if data.records is not None else b""
-        old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
-        produced = memoryview(records) if old else only_batch(records, context.api_version)
-        if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        if partition is None or not partition.is_leader:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if _is_transactional(produced):
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)  # no transactional id is known here (P-23)
-        if acks == ALL_IN_SYNC:
+        produced = _admitted(context, topic, data, request, partition)
+        assert partition is not None
+        if request.acks == ALL_IN_SYNC:
             partition.check_in_sync()
+        old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
         judged = (judge_any if old else judge)(produced, partition.limits, context.now_ms)
         if judged is None:
             return PartitionProduceResponse(data.index, 0, -1), None
@@ -133,9 +125,36 @@ def _append(
         NO_LEADER_KNOWN,
     )
     required_offset = appended.last_offset + 1
-    if acks == ALL_IN_SYNC and partition.log.high_watermark < required_offset:
+    if request.acks == ALL_IN_SYNC and partition.log.high_watermark < required_offset:
         return answer, AwaitedAppend(partition, required_offset)
     return answer, None
+
+
+def _admitted(
+    context: RequestContext,
+    topic: str,
+    data: PartitionProduceData,
+    request: ProduceRequest,
+    partition: Partition | None,
+) -> memoryview:
+    """What the partition is asked to take, in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
+
+    D. the topic is no internal one; E. it is led here; F. a transactional id is known, which none is yet (P-23).
+    """
+    if partition is None and context.node.image.partition(topic, data.index) is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    records: Any = data.records if data.records is not None else b""
+    old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
+    produced = memoryview(records) if old else only_batch(records, context.api_version)
+    if request.acks not in KNOWN_ACKS:
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if partition is None or not partition.is_leader:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if request.transactional_id is not None and is_transactional(produced):
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    return produced
 
 
 def _error(index: int, error_code: int, message: str | None = None) -> PartitionProduceResponse:

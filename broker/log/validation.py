@@ -106,12 +106,13 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     _check_claims(header)
     if limits.judges_records or header.is_log_append_time:
         check_records(batch, header, limits, now_ms)
-        batch, header = _with_clients_time(batch, header)
     elif header.compression:
         deque(_opened(batch, header), maxlen=0)
     codec = CODECS.get(limits.compression_type, header.compression)
     if codec != header.compression:
         batch, header = _compressed_anew(batch, header, Compression(codec), limits)
+    else:
+        batch, header = _with_clients_time(batch, header)
     if batch.readonly:
         batch = memoryview(bytearray(batch))
     if limits.log_append_time:
@@ -135,11 +136,26 @@ def only_batch(data: Buffer, version: int) -> memoryview:
     if magic != MAGIC:
         raise _refused_early(ErrorCode.INVALID_RECORD, f"Produce version {version} must carry magic 2, not {magic}.")
     batch = produced[:size_bytes]
-    if version < 7 and size_bytes >= HEADER_BYTES and read_header(batch).compression == Compression.ZSTD:
-        raise _refused_early(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} cannot carry zstd.")
+    if version < 7 and size_bytes >= HEADER_BYTES:
+        codec = read_header(batch).compression
+        if codec == Compression.ZSTD:
+            raise _refused_early(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} cannot carry zstd."
+            )
+        if codec > Compression.ZSTD:
+            raise _refused_early(ErrorCode.UNKNOWN_SERVER_ERROR, f"There is no compression {codec}.")
     if _batch_size(produced, size_bytes) is not None:
         raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
     return batch
+
+
+def is_transactional(data: Buffer) -> bool:
+    """Whether the first batch is part of a transaction. Raises InvalidBatch with 2 where no batch can begin."""
+    produced = memoryview(data)
+    size_bytes = _batch_size(produced, 0)
+    if size_bytes is None or size_bytes < HEADER_BYTES or produced[_MAGIC_AT] != MAGIC:
+        return False
+    return read_header(produced).is_transactional
 
 
 def _batch_size(produced: memoryview, at: int) -> int | None:
@@ -168,6 +184,8 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
     header = read_header(batch)
     if not check_crc(batch):
         raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch is wrong.")
+    if header.compression > Compression.ZSTD:
+        raise InvalidBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"There is no compression {header.compression}.")
     return header
 
 
@@ -250,9 +268,16 @@ def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
 
 
 def _compressed_anew(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
-    """P-12: the same records in the topic's codec; the new size counts as the old one did."""
+    """P-12: the same records in the topic's codec; the new size counts as the old one did.
+
+    The records of a batch that says that a log set its time have that time, as for any reader.
+    """
+    fixed_ms = header.max_timestamp if header.is_log_append_time else None
     rebuilt = build_batch(
-        [NewRecord(record.value, record.key, record.timestamp, record.headers) for record in _opened(batch, header)],
+        [
+            NewRecord(record.value, record.key, record.timestamp if fixed_ms is None else fixed_ms, record.headers)
+            for record in _opened(batch, header)
+        ],
         compression=codec,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,

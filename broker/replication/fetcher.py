@@ -88,12 +88,17 @@ class ReplicaFetcher:
         key = (leader.topic, leader.index)
         self._pulls[key] = Pull(leader, follower, self._wishes.get(key))
         leader.pullers[self.follower_id] = self
+        follower.following = self
         self._soon()
 
     def remove(self, topic: str, index: int) -> None:
         pull = self._pulls.pop((topic, index), None)
-        if pull is not None and pull.leader.pullers.get(self.follower_id) is self:
+        if pull is None:
+            return
+        if pull.leader.pullers.get(self.follower_id) is self:
             del pull.leader.pullers[self.follower_id]
+        if pull.follower.following is self:
+            pull.follower.following = None
 
     def close(self) -> None:
         """Follow nothing any more, and wait for nothing."""
@@ -157,6 +162,17 @@ class ReplicaFetcher:
         if self._has_more(pull) or (stale and self._settings.strict_kip):
             self._fetch_next(pull, now_ms)
         elif stale or self._starts_later(pull):
+            pull.due = True
+            self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
+
+    def tell_again(self, partition: Partition, now_ms: int) -> None:
+        """The leader is wrong about the follower: it hears the truth with the next fetch, when the parked one's wait is over.
+
+        The follower's own log start moved (N-15), or somebody else fetched in its name (N-12).
+        """
+        pull = self._pulls.get((partition.topic, partition.index))
+        if pull is not None and not pull.is_held:
+            self.note_idle_fetches(now_ms)
             pull.due = True
             self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
 

@@ -31,6 +31,8 @@ class Puller(Protocol):
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
 
+    def tell_again(self, partition: Partition, now_ms: int) -> None: ...
+
     def note_idle_fetches(self, now_ms: int) -> None: ...
 
 
@@ -91,6 +93,7 @@ class Partition:
         "epoch_start_offset",
         "expiry",
         "followers",
+        "following",
         "gone",
         "index",
         "is_leader",
@@ -137,6 +140,8 @@ class Partition:
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
         self.pullers: dict[int, Puller] = {}
+        self.following: Puller | None = None
+        """Its own fetches, while it follows."""
         self.watchers: dict[Watcher, None] = {}
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
@@ -295,6 +300,12 @@ class Partition:
         }
         if late:
             self._on_isr(self, self.isr - late)
+
+    def expired(self, now_ms: int) -> None:
+        """Retention has raised this replica's log start (N-15): a follower's leader hears of it."""
+        self.changed()
+        if self.following is not None:
+            self.following.tell_again(self, now_ms)
 
     # ---- who waits -----------------------------------------------------------------------------------------------------------
 

@@ -135,6 +135,9 @@ class ReplicaManager:
             self._configure(partition, settings)
             if partition.partition_epoch != state.partition_epoch:
                 partition.apply(state, self._turn.now_ms)
+                if partition.followers:
+                    # Who never fetches from a new leader lags, too; who follows at once has fetched two steps from now.
+                    self._turn.soon(lambda _: self._turn.soon(self._watch_all))
 
     def apply_following(self, changed: Sequence[str]) -> None:
         """Second half, once every broker knows its roles: follow the new leaders."""

@@ -87,7 +87,7 @@ class Retention(Chore):
             if partition.retention.size_bytes >= 0 or (due_ms is not None and now_ms >= due_ms):
                 partition.expiry = None
                 if retention.expire(partition.log, partition.retention, now_ms):
-                    partition.changed()
+                    partition.expired(now_ms)
 
     def due_ms(self, partition: Partition, now_ms: int) -> int | None:
         log, known = partition.log, partition.expiry

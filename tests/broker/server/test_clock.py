@@ -213,12 +213,12 @@ def test_time_does_not_go_backwards() -> None:
 def test_T8_X5_a_throttle_lasts_in_real_time(clock: str) -> None:
     with cluster(topics={"t": 1}, clock=clock) as c, connected(c) as client:
         c.set_quota(client_id="blocking", producer_byte_rate=10_000.0)
+        begun = time.monotonic()  # it counts from the decision, which comes between this and the answer
         throttle_ms = client.ask(produce("t", batch(bytes(101_000))), 9).throttle_time_ms
-        begun = time.monotonic()
         assert 80 <= throttle_ms <= 200
         client.ask(metadata(), 1)
         passed_ms = (time.monotonic() - begun) * 1000
-        assert throttle_ms - 3 <= passed_ms < throttle_ms + 1000
+        assert throttle_ms - 1 <= passed_ms < throttle_ms + 1000
 
 
 async def test_advance_inside_the_loop() -> None:

@@ -1,0 +1,82 @@
+"""usage: python -m tests.differential [--from SEED] [--count N] [--seconds S] [--nodes N]
+
+Plays conversations on ours and on a real Kafka 3.9.1, and prints what differs, shrunk and ready to be replayed.
+--nodes N: so many more in which a broker stops and comes back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.conformance.real_kafka import RealKafka
+from tests.conformance.subjects import Ours
+from tests.differential.comparing import Found, Pair, Unstable
+from tests.differential.conversations import conversation
+
+PROFILE = "default"
+
+
+@contextmanager
+def both() -> Iterator[Pair]:
+    """Ours and the real broker, running."""
+    ours, real = Ours(PROFILE, "kafka"), None
+    try:
+        real = RealKafka(PROFILE)
+        yield Pair(ours, real)
+    finally:
+        ours.stop()
+        if real is not None:
+            real.stop()
+
+
+@dataclass
+class Summary:
+    """What a run found, by seed."""
+
+    played: int = 0
+    found: dict[int, Found] = field(default_factory=dict)
+    unstable: dict[int, Unstable] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.played} conversations, {len(self.found)} differ, {len(self.unstable)} unstable"
+
+
+def run(pair: Pair, first: int, count: int, nodes: int = 0, seconds: float = float("inf")) -> Summary:
+    """Play `count` conversations and `nodes` more in which a broker stops; prints each that differs."""
+    summary = Summary()
+    end = time.monotonic() + seconds
+    for seed in range(first, first + count + nodes):
+        if time.monotonic() > end:
+            break
+        result = pair.compare(conversation(seed, nodes=seed >= first + count))
+        summary.played += 1
+        if isinstance(result, Found):
+            summary.found[seed] = result
+            sys.stdout.write(f"seed {seed}:\n{result.conversation}\n{result.difference}\n\n")
+        elif result is not None:
+            summary.unstable[seed] = result
+            sys.stdout.write(f"seed {seed} is unstable: {result.difference}\n\n")
+        sys.stdout.flush()
+    return summary
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.differential")
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--nodes", type=int, default=0)
+    given = parser.parse_args()
+    with both() as pair:
+        summary = run(pair, given.first, given.count, given.nodes, given.seconds)
+    sys.stdout.write(f"{summary}\n")
+    return 1 if summary.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""usage: python -m tests.simulation SEED [SEED…]     replay seeds; prints the conversation of the first that fails
+
+python -m tests.simulation --from A --count N        run many; prints how many held
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.simulation.run import Broken, simulate
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation")
+    parser.add_argument("seeds", nargs="*", type=int)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=0)
+    given = parser.parse_args()
+    operations = held = 0
+    for seed in [*given.seeds, *range(given.first, given.first + given.count)]:
+        try:
+            operations += simulate(seed).operations
+        except Broken as broken:
+            sys.stdout.write(f"{broken}\n")
+            return 1
+        held += 1
+    sys.stdout.write(f"{held} seeds held, {operations} operations\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""One seed from beginning to end: clients and faults in turn, everything checked after every step.
+
+`simulate(seed)` raises `Broken`, which prints the whole conversation with virtual times; the same seed gives the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import NamedTuple
+
+from kafkaproto.messages.fetch import FetchResponse
+from kafkaproto.records.batch import batches, complete_bytes
+from tests.simulation.clients import Asker, Client, Consumer, Producer
+from tests.simulation.faults import Faults
+from tests.simulation.world import World
+
+OPERATIONS = 300
+CONTENTS_EVERY = 60
+PATIENCE_MS = 600_000
+SHOWN = 400
+_VIEW = re.compile("<memory at 0x[0-9a-f]+>")
+
+
+class Outcome(NamedTuple):
+    """digest: of everything that was said, so that two runs can be compared."""
+
+    operations: int
+    steps: int
+    virtual_ms: int
+    digest: str
+
+
+class Broken(AssertionError):
+    """A seed that shows a bug; its text is the conversation, newest last, and what is wrong."""
+
+
+class Simulation:
+    """The cast of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = world = World(seed)
+        self.faults = Faults(world)
+        self.faults.first_topics()
+        chance = world.chance
+        rack = chance.choice(["r0", "r1", "r2"])
+        self.consumers = [
+            Consumer(world, "leaders", chance.choice([7, 9, 11])),
+            Consumer(world, "closest", chance.choice([11, 12, 13, 17]), rack),
+            Consumer(world, "plain", chance.choice([4, 6, 12, 15]), client_id="limited"),
+        ]
+        self.producers = [
+            Producer(world, "plainly", idempotent=False),
+            Producer(world, "limited", idempotent=False, client_id="limited"),
+            Producer(world, "exactly-a", idempotent=True),
+            Producer(world, "exactly-b", idempotent=True),
+        ]
+        self.clients: list[Client] = [*self.consumers, *self.consumers, *self.producers, Asker(world, "asker")]
+        self.operations = 0
+        self.steps = 0
+
+    def run(self, operations: int) -> None:
+        while self.operations < operations:
+            self._step()
+        self._come_to_rest()
+
+    def _step(self) -> None:
+        chance = self.world.chance
+        self.steps += 1
+        said = len(self.world.said)
+        if chance.random() < 0.15:
+            self.faults.act()
+        else:
+            client = chance.choice(self.clients)
+            client.act()
+            self.operations += any(self._is_request(what) for _, _, what in self.world.said[said:])
+        self._reading()
+        self._check()
+        delta_ms = chance.choice([0, 0, 0, 1, 20, 150, 700])
+        if delta_ms:
+            self.world.advance(delta_ms)
+            self._check()
+        if self.steps % CONTENTS_EVERY == 0:
+            self.world.truth.check_contents()
+
+    @staticmethod
+    def _is_request(what: object) -> bool:
+        return type(what).__name__.endswith("Request")
+
+    def _reading(self) -> None:
+        """Now and then a client gets slow, or quick again."""
+        chance = self.world.chance
+        lines = [line for client in self.clients for line in client.lines.values() if line.is_open]
+        if lines and chance.random() < 0.1:
+            line = chance.choice(lines)
+            line.slow = not line.slow
+        for line in lines:
+            if not line.slow or chance.random() < 0.5:
+                line.read_on()
+
+    def _check(self) -> None:
+        self.world.check()
+        for consumer in self.consumers:
+            consumer.check()
+
+    def _come_to_rest(self) -> None:
+        """Faults end: everything is replicated, everybody is in sync, and the consumers read to the end."""
+        world = self.world
+        self.faults.start_all()
+        self.faults.heal()
+        self.faults.release()
+        for client in self.clients:
+            for line in client.lines.values():
+                line.slow = False
+                line.read_on()
+        world.advance(10_000)
+        for topic in world.image.topics.values():
+            for state in topic.partitions:
+                leader = world.leader(topic.name, state.index)
+                assert leader is not None and set(state.isr) == set(state.replicas), (
+                    f"not healed: {topic.name}, {state}"
+                )
+                assert leader.log.high_watermark == leader.log.log_end_offset, f"{leader} is not replicated"
+        world.truth.check_contents()
+        for consumer in self.consumers:
+            self._read_to_the_end(consumer)
+
+    def _read_to_the_end(self, consumer: Consumer) -> None:
+        deadline_ms = self.world.now_ms + PATIENCE_MS
+        while any(self._is_behind(consumer, at) for at in consumer.positions):
+            assert self.world.now_ms < deadline_ms, f"{consumer.name} starves: {consumer.positions}"
+            consumer.act()
+            self.world.advance(100)
+            self._check()
+
+    def _is_behind(self, consumer: Consumer, at: tuple[str, int]) -> bool:
+        leader = self.world.leader(*at)
+        if leader is None:
+            return False
+        end = leader.log.high_watermark
+        if self.world.truth.of(leader).compacted:
+            end = min(end, leader.log.runs.end_offset)
+        return consumer.positions[at].offset < end
+
+
+def simulate(seed: int, operations: int = OPERATIONS) -> Outcome:
+    """Run one seed. Raises Broken."""
+    simulation = Simulation(seed)
+    world = simulation.world
+    try:
+        simulation.run(operations)
+    except Exception as error:
+        where = f"seed {seed}, {world.semantics}, after {simulation.operations} operations at {world.now_ms}"
+        hint = f"again with: python -m tests.simulation {seed}"
+        raise Broken(f"{conversation(world)}\n{type(error).__name__}: {error}\n{where}; {hint}") from error
+    finally:
+        world.close()
+    return Outcome(simulation.operations, simulation.steps, world.now_ms - world.said[0][0], digest(world))
+
+
+def conversation(world: World) -> str:
+    """The end of what was said, one line each: virtual time since the first, who, the message decoded."""
+    begun_ms = world.said[0][0] if world.said else 0
+    return "\n".join(f"{at_ms - begun_ms:>8} {who}: {in_words(what)}" for at_ms, who, what in world.said[-SHOWN:])
+
+
+def in_words(what: object) -> str:
+    """A message as its classes print it, with the batches of a fetch response behind it."""
+    text = _VIEW.sub("view", str(what))
+    if not isinstance(what, FetchResponse):
+        return text
+    read = []
+    for topic in what.responses:
+        for data in topic.partitions:
+            held = bytes(data.records or b"")
+            found = ", ".join(
+                f"{b.header.base_offset}-{b.header.last_offset}" for b in batches(held[: complete_bytes(held)])
+            )
+            read += [f"{topic.topic or topic.topic_id.hex()}-{data.partition_index}: {found}"] if held else []
+    return f"{text} {read}"
+
+
+def digest(world: World) -> str:
+    found = hashlib.sha256()
+    for at_ms, who, what in world.said:
+        found.update(f"{at_ms} {who} {in_words(what)}\n".encode())
+    return found.hexdigest()

@@ -1,0 +1,45 @@
+"""Many seeds: whatever clients, followers and faults do, the log keeps its promises (X-1 to X-5)."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count
+from multiprocessing import get_context
+
+import pytest
+
+from tests.simulation.planted import PLANTED, caught_by_simulation
+from tests.simulation.run import OPERATIONS, Broken, simulate
+
+CPU_SECONDS = 45.0
+FEWEST = 100
+
+
+@pytest.mark.timeout(300)
+def test_X1_X2_X3_X4_X5_hold_after_every_step_of_every_seed() -> None:
+    begun = time.process_time()
+    for seed in count():
+        if seed >= FEWEST and time.process_time() - begun > CPU_SECONDS:
+            break
+        assert simulate(seed).operations >= OPERATIONS
+
+
+def test_a_seed_replays_exactly_in_another_process() -> None:
+    """Hashes of strings differ between processes; what happens may not."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as others:
+        assert others.submit(simulate, 5, 120).result() == simulate(5, 120) != simulate(6, 120)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bug_is_caught_by_the_simulation(name: str) -> None:
+    assert caught_by_simulation(PLANTED[name]) is not None
+
+
+def test_a_failing_seed_prints_the_conversation_and_how_to_replay_it() -> None:
+    with PLANTED["duplicate sequence appended again"].in_place(), pytest.raises(Broken) as caught:
+        simulate(0)
+    told = str(caught.value)
+    assert "ProduceRequest(" in told and "ProduceResponse(" in told
+    assert "a duplicate of" in told and told.endswith("python -m tests.simulation 0")

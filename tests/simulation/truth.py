@@ -1,0 +1,256 @@
+"""What is true of the logs, kept beside the brokers: which batches are committed, who leads in which epoch, who lags since when.
+
+It reads the replicas and is told by clients what was acknowledged; it never changes anything. Every check raises AssertionError.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from broker.cluster import Cluster
+from broker.metadata.image import NO_LEADER, Image, PartitionState, Topic
+from broker.replication.partition import Partition
+from kafkaproto.records.batch import BatchHeader
+
+LAG_SLACK_MS = 1000
+"""The simulation looks every 500 ms of virtual time."""
+
+
+class Kept(NamedTuple):
+    """One committed batch. crc: what tells it from all others."""
+
+    base_offset: int
+    next_offset: int
+    crc: int
+    epoch: int
+
+
+class History:
+    """One partition from its creation to its deletion."""
+
+    def __init__(self, name: str, compacted: bool, unclean: bool) -> None:
+        self.name = name
+        self.compacted = compacted
+        self.unclean = unclean
+        self.batches: list[Kept] = []
+        self.committed_end = 0
+        self.generation = 0
+        """How often an unclean election has made another history true."""
+        self.leaders: dict[int, int] = {}
+        """Leader epoch to who led in it."""
+        self.watermark: tuple[int, int] = (-1, 0)
+        """(leader epoch, high watermark) as last seen."""
+        self.behind: dict[int, tuple[int, int, int]] = {}
+        """Follower to (leader epoch, its log end, since when it has stood there behind the leader)."""
+
+    def start_again(self) -> None:
+        self.batches.clear()
+        self.committed_end = 0
+        self.generation += 1
+
+    def at(self, offset: int) -> Kept | None:
+        """The committed batch that holds an offset."""
+        place = bisect_right(self.batches, offset, key=lambda kept: kept.base_offset) - 1
+        found = self.batches[place] if place >= 0 else None
+        return found if found is not None and offset < found.next_offset else None
+
+    def check_batch(self, header: BatchHeader) -> None:
+        """A batch below the high watermark is the one that was committed at its offset."""
+        if self.compacted:
+            return  # its batches are written anew; the records are looked at by who reads them
+        kept = self.at(header.base_offset)
+        assert kept is not None, f"{self.name}: {header.base_offset} was never committed"
+        seen = Kept(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch)
+        assert kept == seen, f"{self.name}: a committed batch changed: {kept} became {seen}"
+
+
+class Truth:
+    """All histories of a cluster, by (topic id, index)."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.histories: dict[tuple[bytes, int], History] = {}
+        # Before the brokers hear of a new image: what the old leader committed counts.
+        cluster.controller.listeners.insert(0, self._image_changes)
+
+    def of(self, partition: Partition) -> History:
+        return self.histories[partition.topic_id, partition.index]
+
+    # ---- what the controller decides -------------------------------------------------------------------------------------------
+
+    def _image_changes(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        for name in changed:
+            before, after = old.topics.get(name), new.topics.get(name)
+            if after is None:
+                continue
+            same = before is not None and before.topic_id == after.topic_id
+            for index, state in enumerate(after.partitions):
+                was = before.partitions[index] if same and before and index < len(before.partitions) else None
+                self._partition_changes(after, was, state)
+
+    def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> None:
+        history = self.histories.get((topic.topic_id, now.index))
+        if history is None:
+            unclean = topic.configs.get("unclean.leader.election.enable") == "true"
+            compacted = "compact" in topic.configs.get("cleanup.policy", "")
+            history = History(f"{topic.name}-{now.index}", compacted, unclean)
+            self.histories[topic.topic_id, now.index] = history
+        assert set(now.isr) <= set(now.replicas), f"{history.name}: {now}"
+        if now.leader != NO_LEADER:
+            led = history.leaders.setdefault(now.leader_epoch, now.leader)
+            assert led == now.leader, f"{history.name}: {led} and {now.leader} both led in epoch {now.leader_epoch}"
+            assert now.leader in now.isr, f"{history.name}: the leader is not in sync: {now}"
+        if was is None:
+            return
+        assert now.leader_epoch >= was.leader_epoch, f"{history.name}: the epoch fell: {was} to {now}"
+        old_leader = self._leader(topic.name, now.index, was.leader)
+        if old_leader is not None:
+            self._learn(history, old_leader)
+        if now.leader not in (was.leader, NO_LEADER) and now.leader not in was.isr:
+            # who joins and leads in one image has caught up
+            replica = self._cluster.nodes[now.leader].replicas.partitions.get((topic.name, now.index))
+            end = -1 if replica is None else replica.log.log_end_offset
+            assert history.unclean or end >= history.committed_end, f"{history.name}: unclean election: {was} to {now}"
+            if history.unclean:
+                history.start_again()
+
+    def _leader(self, topic: str, index: int, leader: int) -> Partition | None:
+        if leader == NO_LEADER or not self._cluster.nodes[leader].running:
+            return None
+        found = self._cluster.nodes[leader].replicas.partitions.get((topic, index))
+        return found if found is not None and found.is_leader else None
+
+    # ---- after every step ------------------------------------------------------------------------------------------------------
+
+    def learn(self, partition: Partition) -> History:
+        """Take over what was committed at the leader of a partition since the last look."""
+        history = self.of(partition)
+        leader = self._leader(partition.topic, partition.index, partition.leader_id)
+        if leader is not None:
+            self._learn(history, leader)
+        return history
+
+    def _learn(self, history: History, leader: Partition) -> None:
+        end = leader.log.high_watermark
+        if end <= history.committed_end:
+            return
+        at = history.committed_end
+        for _, header in leader.log.batches(max(at, leader.log.log_start_offset)):
+            if header.base_offset >= end:
+                break
+            if header.base_offset < at:
+                continue
+            skipped = header.base_offset > at and at >= leader.log.log_start_offset
+            assert not skipped or history.compacted, (
+                f"X-2: {history.name}: nothing between {at} and {header.base_offset}"
+            )
+            at = header.next_offset
+            epoch = header.partition_leader_epoch
+            assert not history.batches or epoch >= history.batches[-1].epoch, f"{history.name}: epochs fall at {at}"
+            history.batches.append(Kept(header.base_offset, at, header.crc, epoch))
+        assert at <= end or history.compacted, f"{history.name}: the high watermark {end} parts a batch"
+        history.committed_end = end
+
+    def check(self, now_ms: int) -> None:
+        """X-2, and what replication promises, for every partition."""
+        for topic in self._cluster.controller.image.topics.values():
+            for state in topic.partitions:
+                history = self.histories[topic.topic_id, state.index]
+                replicas = dict(self._replicas(topic, state))
+                for partition in replicas.values():
+                    self._check_replica(history, partition)
+                leader = replicas.get(state.leader)
+                if state.leader != NO_LEADER:
+                    assert leader is not None and leader.is_leader, f"{history.name}: {state.leader} does not lead"
+                    self._learn(history, leader)
+                    self._check_leader(history, state, leader)
+                    self._check_followers(history, state, leader, replicas, now_ms)
+
+    def _replicas(self, topic: Topic, state: PartitionState) -> Iterator[tuple[int, Partition]]:
+        for broker_id in state.replicas:
+            node = self._cluster.nodes[broker_id]
+            if node.running:
+                yield broker_id, node.replicas.partitions[topic.name, state.index]
+
+    def _check_replica(self, history: History, partition: Partition) -> None:
+        log = partition.log
+        told = (
+            f"{history.name} on {partition.broker_id}: {log.log_start_offset} {log.high_watermark} {log.log_end_offset}"
+        )
+        assert log.log_start_offset <= log.log_end_offset, f"X-2: {told}"
+        assert log.log_start_offset <= log.high_watermark, f"X-2: {told}"
+        if partition.is_leader or not self._cluster.strict_kip:
+            assert log.high_watermark <= log.log_end_offset, f"X-2: {told}"
+        assert log.epochs.latest <= partition.leader_epoch, f"{told}: epoch {log.epochs.latest} is not known yet"
+
+    def _check_leader(self, history: History, state: PartitionState, leader: Partition) -> None:
+        assert leader.leader_epoch == state.leader_epoch, f"{history.name}: {leader}, {state}"
+        epoch, watermark = history.watermark
+        now = leader.log.high_watermark
+        assert epoch != leader.leader_epoch or now >= watermark, f"X-2: {history.name}: HW fell, {watermark} to {now}"
+        history.watermark = leader.leader_epoch, now
+
+    def _check_followers(
+        self, history: History, state: PartitionState, leader: Partition, replicas: dict[int, Partition], now_ms: int
+    ) -> None:
+        end = leader.log.log_end_offset
+        for broker_id, follower in replicas.items():
+            own_end = follower.log.log_end_offset
+            assert own_end <= end, f"{history.name}: {broker_id} was not truncated: {own_end} beyond {end}"
+            if broker_id in state.isr:
+                committed = leader.log.high_watermark
+                assert own_end >= committed, f"{history.name}: {broker_id} is in sync at {own_end}, HW {committed}"
+            epoch, stood, since_ms = history.behind.get(broker_id, (-1, -1, now_ms))
+            if own_end == end or (epoch, stood) != (leader.leader_epoch, own_end):
+                since_ms = now_ms  # a new leader gives everybody a new start
+            history.behind[broker_id] = leader.leader_epoch, own_end, since_ms
+            late = now_ms - since_ms > leader.lag_max_ms + LAG_SLACK_MS
+            assert not (late and broker_id in state.isr), (
+                f"{history.name}: {broker_id} lags since {since_ms}, in the ISR"
+            )
+
+    def check_contents(self) -> None:
+        """Every replica holds, below its high watermark, what was committed; followers are the beginning of their leader's log."""
+        for topic in self._cluster.controller.image.topics.values():
+            for state in topic.partitions:
+                history = self.histories[topic.topic_id, state.index]
+                leader = self._leader(topic.name, state.index, state.leader)
+                if leader is None:
+                    continue
+                for _, replica in self._replicas(topic, state):
+                    self._check_content(history, leader, replica)
+
+    def _check_content(self, history: History, leader: Partition, replica: Partition) -> None:
+        log = replica.log
+        at = log.log_start_offset
+        own = list(log.batches(at))
+        for _, header in own:
+            assert header.base_offset <= at or history.compacted, f"X-2: {replica} has nothing at {at}"
+            at = header.next_offset
+            if at <= min(log.high_watermark, history.committed_end) and not history.unclean:
+                history.check_batch(header)
+        if history.compacted:
+            return  # each replica is cleaned by itself
+        theirs = {header.base_offset: position for position, header in leader.log.batches(leader.log.log_start_offset)}
+        for position, header in own:
+            if header.base_offset >= leader.log.log_start_offset:
+                assert theirs.get(header.base_offset) == position, (
+                    f"{replica} parts from its leader at {header.base_offset}"
+                )
+
+    def acknowledged(self, partition: Partition, base_offset: int, count: int, crc: int | None) -> None:
+        """acks=all was answered without error: the records are committed, as they were sent (crc None: they are written anew)."""
+        history = self.learn(partition)
+        assert history.committed_end >= base_offset + count, (
+            f"{history.name}: {base_offset} is acknowledged, not committed"
+        )
+        if crc is not None and not history.compacted:
+            kept = history.at(base_offset)
+            # what was acknowledged again as a duplicate may be gone by now
+            assert kept is None or (kept.base_offset, kept.crc) == (base_offset, crc), (
+                f"{history.name}: {kept}, not {crc}"
+            )
+            gone = base_offset < partition.log.log_start_offset or history.unclean
+            assert kept is not None or gone, f"{history.name}: {base_offset} is acknowledged and not there"
