@@ -15,7 +15,7 @@ from tests.differential.found import FOUND
 from tests.differential.playing import plain
 from tests.differential.unstable import UNSTABLE
 
-SECONDS = 45.0
+SECONDS = 40.0
 FEWEST = 36
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
@@ -36,12 +36,11 @@ def test_what_was_mended_stays_so(pair: Pair, name: str) -> None:
 def test_conversations_are_answered_as_the_real_broker_answers_them(pair: Pair) -> None:
     end = time.monotonic() + SECONDS
     played = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or played < FEWEST:
         result = pair.compare(conversation(played))
         assert not isinstance(result, Found), f"seed {played}:\n{result.conversation}\n{result.difference}"
         assert not isinstance(result, Unstable) or played in UNSTABLE, f"seed {played} is unstable: {result.difference}"
         played += 1
-    assert played >= FEWEST
 
 
 class TwoTalks(Pair):

@@ -12,7 +12,7 @@ import pytest
 from tests.simulation.planted import PLANTED, caught_by_simulation
 from tests.simulation.run import OPERATIONS, Broken, simulate
 
-CPU_SECONDS = 45.0
+CPU_SECONDS = 35.0
 FEWEST = 100
 
 

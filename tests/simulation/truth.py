@@ -242,6 +242,10 @@ class Truth:
 
     def acknowledged(self, partition: Partition, base_offset: int, count: int, crc: int | None) -> None:
         """acks=all was answered without error: the records are committed, as they were sent (crc None: they are written anew)."""
+        for broker_id in partition.isr:
+            node = self._cluster.nodes[broker_id]
+            replica = node.replicas.partitions[partition.topic, partition.index] if node.running else partition
+            assert replica.log.log_end_offset >= base_offset + count, f"{replica} is in sync without {base_offset}"
         history = self.learn(partition)
         assert history.committed_end >= base_offset + count, (
             f"{history.name}: {base_offset} is acknowledged, not committed"

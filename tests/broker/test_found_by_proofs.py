@@ -1,0 +1,110 @@
+"""What simulation and differential found, in virtual time: each small case once, without the machinery that found it."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.testing.memory import VirtualCluster
+from kafkaproto.records.batch import Compression
+from tests.broker.scene import elect, fetchers, fill, replica, three
+from tests.broker.wire import batch, errors, fetch, flat, produce, produced
+from tests.differential.batches import made
+
+
+def test_N15_the_leader_hears_of_a_log_start_that_a_follower_raised_by_itself() -> None:
+    cluster = three("kafka")
+    fill(cluster, "t", batch(), batch(), acks=-1)
+    cluster.advance(10_000)
+    leader, follower = replica(cluster, 0), replica(cluster, 1)
+    follower.log.raise_log_start(2)
+    follower.expired(cluster.now_ms)
+    cluster.advance(500)  # replica.fetch.wait.max.ms
+    assert {i: known.log_start_offset for i, known in leader.followers.items()} == {1: 2, 2: 0}
+
+
+def test_P15_a_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
+    cluster = three("kafka", **{"replica.lag.time.max.ms": "2000"})
+    cluster.topic("u", 1, 3)
+    elect(cluster, 1, "u")
+    [fetcher] = fetchers(cluster, 2, "u")
+    fill(cluster, "t", batch(), acks=-1)
+    fetcher.cut_link(True, cluster.now_ms)
+    elect(cluster, 1)  # broker 2 would follow it over the link that is cut
+    assert cluster.state.controller.image.partition("t", 0).isr == (0, 1, 2)  # type: ignore[union-attr]
+    cluster.advance(2001)
+    assert cluster.state.controller.image.partition("t", 0).isr == (0, 1)  # type: ignore[union-attr]
+
+
+def test_N12_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_one() -> None:
+    cluster = three("kafka")
+    fill(cluster, "t", batch(), batch(), acks=-1)
+    cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
+    known = replica(cluster, 0).followers[2]
+    assert (known.log_end_offset, known.log_start_offset) == (1, -1)
+    cluster.advance(500)
+    assert (known.log_end_offset, known.log_start_offset) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("damage", "version", "acks", "wanted"),
+    [
+        ("cut", 5, 2, 87),  # P-4 is told before P-5
+        ("", 9, 2, 21),
+        ("magic 3", 4, 2, 2),
+        ("length tiny", 9, 1, 2),
+        ("transactional", 9, 1, 53),
+        ("transactional", 3, 2, 53),
+        ("unknown codec", 4, 1, -1),
+        ("unknown codec", 9, 1, -1),
+    ],
+)
+def test_P4_P5_what_refuses_a_batch_before_its_partition_is_asked(
+    damage: str, version: int, acks: int, wanted: int
+) -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    data = made({"values": [30], "codec": Compression.GZIP, "damage": damage})
+    assert produced(cluster.connect().ask(produce("t", data, acks=acks), version)).error_code == wanted
+    assert replica(cluster, 0).log.log_end_offset == 0
+
+
+def test_P4_where_no_batch_can_begin_every_partition_of_the_request_is_refused() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t", 2)
+    request = produce("t", made({"values": [30], "codec": 0, "damage": "length tiny"}))
+    request.topic_data += produce("t", batch(), 1).topic_data
+    answer = cluster.connect().ask(request, 9)
+    assert [p.error_code for t in answer.responses for p in t.partition_responses] == [2, 2]
+    assert replica(cluster, 0, index=1).log.log_end_offset == 0
+
+
+def test_F20_an_empty_list_where_no_log_was_asked_and_null_where_a_limit_or_a_divergence_keeps_records_back() -> None:
+    cluster = VirtualCluster(semantics="kafka")
+    cluster.topic("t", 2)
+    fill(cluster, "t", batch())
+    fill(cluster, "t", batch(), partition=1)
+    client = cluster.connect()
+    answer = client.ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=50, isolation=1), 5)
+    assert errors(answer) == [0, 0, 3]
+    assert [data.aborted_transactions for _, data in flat(answer)] == [[], None, []]
+    assert [data.aborted_transactions for _, data in flat(client.ask(fetch(("t", 2, 0)), 5))] == [[]]
+    parted = client.ask(fetch(("t", 0, 8), last_epoch=0, isolation=1), 12)
+    assert [data.aborted_transactions for _, data in flat(parted)] == [None]
+
+
+def test_F23_of_what_is_wrong_before_reading_unknown_ids_come_first() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    ids = {"t": cluster.state.controller.image.topics["t"].topic_id, "nobody": b"\7" * 16}
+    asked = fetch(("t", 5, 0), ("nobody", 0, 0), ("t", 0, 0), topic_ids=ids, version=13)
+    assert errors(cluster.connect().ask(asked, 13)) == [0, 100, 3]
+
+
+def test_P12_a_batch_that_claims_a_logs_time_is_compressed_anew_with_that_time() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t", compression_type="zstd")
+    data = made({"values": [5, 5], "codec": Compression.LZ4, "damage": "log append time"})
+    assert produced(cluster.connect().ask(produce("t", data), 9)).error_code == 0
+    [(_, header)] = replica(cluster, 0).log.batches(0)
+    assert header.base_timestamp == header.max_timestamp == 1_700_000_001_000
+    assert not header.is_log_append_time
