@@ -7,7 +7,7 @@ No socket and no loop: whoever drives it calls `turn.run(now_ms)` after each thi
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from random import Random
 
@@ -26,7 +26,9 @@ from broker.node import Node
 from broker.quota.precedence import Semantics
 from broker.quota.store import ClientQuotaStore, apply_static_quotas
 from broker.registry import Registration
+from broker.replication.partition import Partition
 from broker.replication.replica_manager import ReplicaManager, Stores
+from broker.replication.upkeep import Upkeep
 from broker.timers import Timers
 from broker.turn import Turn
 from kafkaproto.error_codes import ErrorCode
@@ -107,7 +109,8 @@ class Cluster:
             lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
         )
         self.groups = self._new_groups()
-        self._stores = Stores(self.budget)
+        self._stores = Stores(self.budget, self.rng.random)
+        self.upkeep = Upkeep(self.config.for_broker(-1), self.timers, self._running_partitions)
         self._next_producer_id = 0
         self._isr_changes: dict[tuple[str, int], set[int]] = {}
         self.request_cost_ms: dict[str, float] = {}
@@ -134,6 +137,7 @@ class Cluster:
             self._stores,
             self.turn,
             self.timers,
+            self.upkeep,
             strict_kip=self.strict_kip,
             change_isr=self._change_isr,
             peers=self._running_replicas,
@@ -184,6 +188,11 @@ class Cluster:
             return None
         return self.nodes[broker_id].replicas
 
+    def _running_partitions(self) -> Iterator[Partition]:
+        for node in self.nodes:
+            if node.running:
+                yield from node.replicas.partitions.values()
+
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
         """Where clients of each listener reach this broker."""
         node = self.nodes[broker_id]
@@ -212,6 +221,8 @@ class Cluster:
         names = tuple(image.topics)
         node.replicas.apply_roles(image, names)
         self._follow_everywhere(names)
+        if any(len(partition.log.runs) for partition in node.replicas.partitions.values()):
+            self.upkeep.wake(self.turn.now_ms)
         self._broker_changed(node, "started")
 
     def _broker_changed(self, node: Node, what: str) -> None:
@@ -299,6 +310,7 @@ class Cluster:
         """A broker setting was changed while running: whoever keeps a copy takes the new value."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
+        self.upkeep.wake(self.turn.now_ms)
 
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
@@ -324,6 +336,7 @@ class Cluster:
             node.reset_quotas()
         self._apply_static_quotas()
         self.turn.run(self.turn.now_ms)
+        self.upkeep.rest()
         self.journal.clear()
 
 

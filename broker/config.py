@@ -153,7 +153,17 @@ class ClusterConfig:
 
     def layers(self, broker_id: int, name: str) -> list[tuple[Any, Source]]:
         """Every layer that has a value for a broker setting, the one that holds first."""
-        found = [
+        found = self._given_layers(broker_id, name)
+        for coarser, factor in BROKER_SETTINGS[name].coarser:
+            found += [
+                (value * factor if value >= 0 else value, source)
+                for value, source in self._given_layers(broker_id, coarser)
+            ]
+        found.append((self.default(name), Source.DEFAULT))
+        return found
+
+    def _given_layers(self, broker_id: int, name: str) -> list[tuple[Any, Source]]:
+        return [
             (layer[name], source)
             for layer, source in (
                 (self.dynamic_broker.get(broker_id, {}), Source.DYNAMIC_BROKER),
@@ -163,8 +173,6 @@ class ClusterConfig:
             )
             if name in layer
         ]
-        found.append((self.default(name), Source.DEFAULT))
-        return found
 
     def get(self, broker_id: int, name: str) -> Any:
         return self.layers(broker_id, name)[0][0]

@@ -8,10 +8,7 @@ from __future__ import annotations
 from kafkaproto.releases import Ranges, releases, versions
 
 DEFAULT_RELEASE = "3.9"
-OLDEST_RELEASE = "0.11"
-"""The first with record batches of magic 2. Clients of older ones write magic 0 and 1, which this broker does not take."""
-
-RELEASES = tuple(releases()[releases().index(OLDEST_RELEASE) :])
+RELEASES = tuple(releases())
 
 
 def ranges_of(release: str) -> Ranges:

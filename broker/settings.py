@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
+MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Setting:
     """One setting. kind: boolean, string, int, short, long, double, list, password or class, as DescribeConfigs names them.
 
     topic_name: the topic setting of which this broker setting is the default. dynamic: may be changed while the broker runs.
+    coarser: settings that hold where this one is not given, the first that is: (name, how many of our unit its unit has).
     """
 
     name: str
@@ -28,6 +30,7 @@ class Setting:
     acts: bool = True
     dynamic: bool = False
     topic_name: str | None = None
+    coarser: tuple[tuple[str, int], ...] = ()
 
     @property
     def allowed(self) -> str:
@@ -107,35 +110,56 @@ _BROKER = (
     _bool("unclean.leader.election.enable", False, dynamic=True, topic_name="unclean.leader.election.enable"),
     Setting("log.cleanup.policy", "list", "delete", choices=_CLEANUP, dynamic=True, topic_name="cleanup.policy"),
     _int("log.segment.bytes", 1073741824, 14, dynamic=True, topic_name="segment.bytes"),
-    _long("log.roll.ms", 604800000, 1, acts=False, dynamic=True, topic_name="segment.ms"),
-    _long("log.retention.ms", 604800000, -1, acts=False, dynamic=True, topic_name="retention.ms"),
-    _int("log.retention.hours", 168, acts=False),
-    _int("log.retention.minutes", 10080, acts=False),
-    _long("log.retention.bytes", -1, acts=False, dynamic=True, topic_name="retention.bytes"),
-    _long("log.retention.check.interval.ms", 300000, 1, acts=False),
+    _long(
+        "log.roll.ms",
+        604800000,
+        1,
+        dynamic=True,
+        topic_name="segment.ms",
+        coarser=(("log.roll.hours", 60 * MINUTE_MS),),
+    ),
+    _int("log.roll.hours", 168, 1),
+    _long(
+        "log.roll.jitter.ms",
+        0,
+        0,
+        dynamic=True,
+        topic_name="segment.jitter.ms",
+        coarser=(("log.roll.jitter.hours", 60 * MINUTE_MS),),
+    ),
+    _int("log.roll.jitter.hours", 0, 0),
+    _long(
+        "log.retention.ms",
+        604800000,
+        -1,
+        dynamic=True,
+        topic_name="retention.ms",
+        coarser=(("log.retention.minutes", MINUTE_MS), ("log.retention.hours", 60 * MINUTE_MS)),
+    ),
+    _int("log.retention.hours", 168),
+    _int("log.retention.minutes", 10080),
+    _long("log.retention.bytes", -1, dynamic=True, topic_name="retention.bytes"),
+    _long("log.retention.check.interval.ms", 300000, 1),
     _long("log.segment.delete.delay.ms", 60000, 0, acts=False, dynamic=True, topic_name="file.delete.delay.ms"),
     _int("log.index.interval.bytes", 4096, 0, acts=False, dynamic=True, topic_name="index.interval.bytes"),
     _long("log.flush.interval.messages", LONG_MAX, 1, acts=False, dynamic=True, topic_name="flush.messages"),
     _long("log.flush.interval.ms", LONG_MAX, 0, acts=False, dynamic=True, topic_name="flush.ms"),
-    _long("log.cleaner.delete.retention.ms", 86400000, 0, acts=False, dynamic=True, topic_name="delete.retention.ms"),
+    _bool("log.cleaner.enable", True),
+    _long("log.cleaner.backoff.ms", 15000, 0, dynamic=True),
+    _long("log.cleaner.delete.retention.ms", 86400000, 0, dynamic=True, topic_name="delete.retention.ms"),
     Setting(
         "log.cleaner.min.cleanable.ratio",
         "double",
         0.5,
         0,
         1,
-        acts=False,
         dynamic=True,
         topic_name="min.cleanable.dirty.ratio",
     ),
-    _long("log.cleaner.min.compaction.lag.ms", 0, 0, acts=False, dynamic=True, topic_name="min.compaction.lag.ms"),
-    _long(
-        "log.cleaner.max.compaction.lag.ms", LONG_MAX, 1, acts=False, dynamic=True, topic_name="max.compaction.lag.ms"
-    ),
+    _long("log.cleaner.min.compaction.lag.ms", 0, 0, dynamic=True, topic_name="min.compaction.lag.ms"),
+    _long("log.cleaner.max.compaction.lag.ms", LONG_MAX, 1, dynamic=True, topic_name="max.compaction.lag.ms"),
     _bool("log.preallocate", False, acts=False, dynamic=True, topic_name="preallocate"),
-    _bool(
-        "log.message.downconversion.enable", True, acts=False, dynamic=True, topic_name="message.downconversion.enable"
-    ),
+    _bool("log.message.downconversion.enable", True, dynamic=True, topic_name="message.downconversion.enable"),
     _string(
         "log.message.timestamp.type",
         "CreateTime",
@@ -193,7 +217,8 @@ _BROKER = (
     Setting("transaction.state.log.replication.factor", "short", 3, 1, 32767, acts=False),
     _int("transaction.state.log.min.isr", 2, 1, acts=False),
     _int("transaction.max.timeout.ms", 900000, 1, acts=False),
-    _int("producer.id.expiration.ms", 86400000, 1),
+    _int("producer.id.expiration.ms", 86400000, 1, dynamic=True),
+    _int("producer.id.expiration.check.interval.ms", 600000, 1),
     # What this broker has and Kafka has not
     _int("kafkaproto.replica.delay.ms", 0, 0),
 )
@@ -202,7 +227,6 @@ _TOPIC_ONLY = (
     Setting("leader.replication.throttled.replicas", "list", "", acts=False, dynamic=True),
     Setting("follower.replication.throttled.replicas", "list", "", acts=False, dynamic=True),
     _bool("remote.storage.enable", False, acts=False, dynamic=True),
-    _long("segment.jitter.ms", 0, 0, acts=False, dynamic=True),
     _int("segment.index.bytes", 10485760, 4, acts=False, dynamic=True),
 )
 

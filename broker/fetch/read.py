@@ -20,9 +20,7 @@ from kafkaproto.error_codes import ErrorCode
 CONSUMER = -1
 DEBUGGING_CONSUMER = -2
 FIRST_VERSION_WITH_PRIVILEGE = 3
-FIRST_VERSION_WITH_MAGIC_2 = 4
 FIRST_VERSION_WITH_CLIENT_METADATA = 11
-FIRST_VERSION_WITH_ZSTD = 10
 UNKNOWN = -1
 EMPTY = b""
 
@@ -133,8 +131,6 @@ class Reader:
         error = self.check(params, fetch, partition)
         if error:
             return failed(error)
-        if partition.limits.compression_type == "zstd" and params.version < FIRST_VERSION_WITH_ZSTD:
-            return refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         if self._goes_elsewhere(params, partition):
             assert params.client is not None
             preferred = self._replicas.preferred_read_replica(partition, image, fetch.offset, params.client, now_ms)
@@ -182,9 +178,6 @@ class Reader:
             readable = log.bytes_between(fetch.offset, self.bound(params, partition)) > 0
             return failed(ErrorCode.UNKNOWN_SERVER_ERROR) if readable else result
         part = log.read(fetch.offset, limit, self.bound(params, partition), at_least_one=privileged)
-        if part.size_bytes and params.version < FIRST_VERSION_WITH_MAGIC_2 and not params.from_follower:
-            # F-32: as with message.downconversion.enable=false; converting comes with a later issue.
-            return refused(ErrorCode.UNSUPPORTED_VERSION)
         result.records = part.records
         result.size_bytes = part.size_bytes
         return result

@@ -4,7 +4,7 @@ v1 throttle time; v3 a limit for the whole answer; v4 isolation level, magic 2; 
 the client knows; v11 racks; v12 flexible, diverging epochs; v13 topic ids instead of names; v15 replica id in a tagged struct;
 v16 endpoints of leaders that moved; v17 directory ids.
 Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.delayed_fetch`, sessions in `fetch.session`.
-Before v4 a partition with data answers 35: magic 2 cannot be told to such a client, and down-conversion comes with a later issue.
+Clients before v4 get the records converted, those before v10 no zstd (`fetch.conversion`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from broker.fetch.conversion import knows_all, told
 from broker.fetch.delayed_fetch import DelayedFetch, must_answer_now
 from broker.fetch.read import (
     FIRST_VERSION_WITH_CLIENT_METADATA,
@@ -210,6 +211,8 @@ class _Answer:
     def build(self, results: list[PartitionRead], now_ms: int) -> Result:
         paired = list(zip(self._keys, results, strict=True))
         news = self._session.included(paired)
+        if not knows_all(self._params.version):
+            news = self._as_told(news)
         message = FetchResponse(responses=_grouped(self._context, news, self._params.read_committed))
         if self._context.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
             _name_leaders(self._context, message)
@@ -226,6 +229,14 @@ class _Answer:
 
         charge = Charge.EXEMPT if self._params.from_follower else Charge.FETCH
         return Response(message, charge, emptied, accepted)
+
+    def _as_told(self, news: Sequence[tuple[Key, PartitionRead]]) -> list[tuple[Key, PartitionRead]]:
+        fetches = dict(zip(self._keys, self._fetches, strict=True))
+        find = self._context.node.replicas.find
+        return [
+            (key, told(self._params, fetches[key], read, find(fetches[key].topic, fetches[key].index)))
+            for key, read in news
+        ]
 
     def _told(self, results: list[PartitionRead]) -> None:
         for one, result in zip(self._fetches, results, strict=True):

@@ -1,6 +1,6 @@
 """Produce (key 0, versions 0-11): record batches into partitions.
 
-v1 throttle time (last, not first); v2 log append time; v3 only one magic-2 batch per partition; v5 log start offset; v7 zstd allowed;
+v1 throttle time (last, not first); v2 log append time; v3 one batch of magic 2, before messages of any magic; v5 log start offset; v7 zstd;
 v8 record errors; v9 flexible; v10 current leader of a partition that moved; v11 no change of layout.
 Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records; acks=0 is never answered, and an error closes.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from broker.errors import KafkaError
 from broker.log.errors import InvalidBatch, StorageError
+from broker.log.old_messages import judge_any
 from broker.log.validation import judge, only_batch
 from broker.metadata.image import INTERNAL_TOPICS
 from broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
@@ -31,6 +32,7 @@ from kafkaproto.messages.produce import (
 
 ADMIN_CLIENT_ID = "__admin_client"
 ALL_IN_SYNC = -1
+FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
 
@@ -81,15 +83,18 @@ def _append(
         if partition is None and node.image.partition(topic, data.index) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         records: Any = data.records if data.records is not None else b""
-        produced = only_batch(records, context.api_version)
+        old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
+        produced = memoryview(records) if old else only_batch(records, context.api_version)
         if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker itself")
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if acks == ALL_IN_SYNC:
             partition.check_in_sync()
-        batch, header = judge(produced, partition.limits, context.now_ms)
-        appended = partition.log.append(batch, header, partition.leader_epoch)
+        judged = (judge_any if old else judge)(produced, partition.limits, context.now_ms)
+        if judged is None:
+            return PartitionProduceResponse(data.index, 0, -1), None
+        appended = partition.log.append(*judged, partition.leader_epoch, context.now_ms)
     except KafkaError as error:
         return _refused(data.index, error, partition), None
     except InvalidBatch as error:

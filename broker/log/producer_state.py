@@ -114,6 +114,10 @@ class ProducerStates:
         for producer_id in idle:
             del self.producers[producer_id]
 
+    def longest_idle_since_ms(self) -> int | None:
+        """The earliest of the producers' last timestamps, None without producers."""
+        return min((entry.batches[-1].max_timestamp for entry in self.producers.values()), default=None)
+
     def clear(self) -> None:
         self.producers.clear()
 

@@ -7,14 +7,14 @@ and that truncation and a raised log start keep in range. A refused append chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from broker.log import time_lookup
 from broker.log.epochs import UNDEFINED_END, EpochCache, EpochEnd
 from broker.log.errors import OffsetOutOfRange
 from broker.log.producer_state import ProducerStates
-from broker.log.runs import Runs
+from broker.log.runs import OffsetRange, Runs
 from broker.log.scan import headers
 from broker.log.store import Region, Store
 from broker.log.time_lookup import FoundRecord
@@ -68,6 +68,7 @@ class ReplicaLog:
     __slots__ = (
         "_newest",
         "epochs",
+        "first_dirty_offset",
         "high_watermark",
         "log_end_offset",
         "log_start_offset",
@@ -82,14 +83,16 @@ class ReplicaLog:
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
+        self.first_dirty_offset = 0
+        """Up to here the log has been compacted."""
         self._newest: Placed | None = None
         self.epochs = EpochCache()
         self.producers = ProducerStates()
 
     # Growing
 
-    def append(self, batch: memoryview, header: BatchHeader, leader_epoch: int) -> Appended:
-        """Append a validated batch as its leader: stamps base offset and epoch into `batch` (P-12).
+    def append(self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int) -> Appended:
+        """Append a validated batch as its leader: stamps base offset and epoch into `batch` (P-12); rolls the segment by time.
 
         `batch` is one whole batch, `header` its header as it came. Raises InvalidBatch with 45 or 47 (P-19, P-20),
         StorageError when the store is full; then nothing has changed.
@@ -100,8 +103,14 @@ class ReplicaLog:
                 return Appended(original.first_offset, original.last_offset, original.max_timestamp, True)
         base_offset = self.log_end_offset
         patch_offset_and_epoch(batch, 0, base_offset, leader_epoch)
-        position = self.store.append(batch)
-        self.store.index.add(position, base_offset, header.max_timestamp)
+        store, max_timestamp = self.store, header.max_timestamp
+        if store.segment_time.is_over(store.segment_number, max_timestamp, now_ms):
+            store.roll()
+        position = store.append(batch)
+        store.segment_time.appended(store.segment_number, max_timestamp, now_ms)
+        if max_timestamp < 0:
+            store.note_untimed(now_ms)
+        store.index.add(position, base_offset, max_timestamp)
         self._take(Placed(position, header, base_offset, leader_epoch))
         set_time_ms = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
         return Appended(base_offset, self.log_end_offset - 1, set_time_ms, False)
@@ -157,7 +166,7 @@ class ReplicaLog:
         """
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
-        if fetch_offset >= bound_offset:
+        if fetch_offset >= min(bound_offset, self.runs.end_offset):
             return NOTHING
         place = self.runs.locate(fetch_offset)
         readable_bytes = self.runs.readable_end(place, bound_offset) - place.position
@@ -182,10 +191,11 @@ class ReplicaLog:
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
         """Whether one read from `fetch_offset` cannot reach `bound_offset` because its segment ends before (F-29)."""
         bound_offset = min(bound_offset, self.log_end_offset)
-        if not self.log_start_offset <= fetch_offset < bound_offset:
+        if not self.log_start_offset <= fetch_offset < min(bound_offset, self.runs.end_offset):
             return False
         place = self.runs.locate(fetch_offset)
-        return self.store.segment_end(place.position) < self.runs.position_below(bound_offset)
+        one_read_bytes = self.runs.readable_end(place, bound_offset) - place.position
+        return one_read_bytes < self.runs.bytes_between(fetch_offset, bound_offset)
 
     def batches(self, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """(position in the store, header) of every batch from the one that holds `from_offset`, to the log's end."""
@@ -247,10 +257,12 @@ class ReplicaLog:
         if offset < self.log_start_offset:
             self.restart_at(offset)
             return
-        self.log_end_offset = self.runs.cut_end(offset)
+        # Behind the last batch lies nothing to cut: compaction left a gap there.
+        self.log_end_offset = self.runs.cut_end(offset) if offset < self.runs.end_offset else offset
         self._newest = None
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        self.first_dirty_offset = min(self.first_dirty_offset, self.log_end_offset)
         self.epochs.truncate_from_end(self.log_end_offset)
         self._learn_producers_again(self.producers.forget_from(self.log_end_offset))
 
@@ -269,11 +281,16 @@ class ReplicaLog:
         self.epochs.truncate_from_start(offset)
         self.runs.cut_start(offset)
 
+    def replace_below(self, offset: int, cleaned: Iterable[OffsetRange]) -> None:
+        """Have what compaction left instead of the batches that end before `offset`; that much is clean now."""
+        self.runs.replace_below(offset, cleaned)
+        self.first_dirty_offset = offset
+
     def restart_at(self, offset: int) -> None:
         """Forget everything and begin again, empty, at `offset`: the leader's log has moved on beyond this one."""
         self.runs.clear()
         self._newest = None
-        self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+        self.log_start_offset = self.log_end_offset = self.high_watermark = self.first_dirty_offset = offset
         self.epochs.clear()
         self.producers.clear()
 

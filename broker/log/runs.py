@@ -9,12 +9,13 @@ Must never know: epochs, producers, high watermarks, other replicas.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from broker.log.scan import find_batch
+from broker.log.scan import base_offset_at, find_batch
 from broker.log.store import NOTHING_NEEDED, Store
 
 _NO_TAIL = (1 << 63) - 1
@@ -39,6 +40,27 @@ class Place(NamedTuple):
     base_offset: int
 
 
+class Segment(NamedTuple):
+    """A log's segment: offsets from `first_offset` up to before `end_offset`, and the position ranges of its batches."""
+
+    first_offset: int
+    end_offset: int
+    parts: tuple[tuple[int, int], ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(end - start for start, end in self.parts)
+
+
+class OffsetRange(NamedTuple):
+    """Batches in positions `start`..`end`, with offsets from `first_offset` up to before `end_offset`."""
+
+    start: int
+    end: int
+    first_offset: int
+    end_offset: int
+
+
 class Runs:
     """The runs of one replica. As long as they need bytes, the store keeps them."""
 
@@ -52,6 +74,11 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    @property
+    def end_offset(self) -> int:
+        """Where the last batch ends, -1 without any. The log may end later: compaction leaves gaps."""
+        return self._runs[-1].end_offset if self._runs else -1
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
         """The batch at `position`, of offsets `base_offset` up to before `end_offset`, now ends this replica's log."""
@@ -88,10 +115,21 @@ class Runs:
         for run in self._runs[self._runs.index(place.run) + 1 :]:
             yield run.start, run.end
 
-    def position_below(self, offset: int) -> int:
-        """Where the batches below `offset` end; `offset` may be the log's end."""
-        last = self._runs[-1]
-        return last.end if offset >= last.end_offset else self.locate(offset).position
+    def segments(self) -> Iterator[Segment]:
+        """The log's segments as this replica has them, in order: whole but for the first one and for other leaders' batches."""
+        parts: list[tuple[int, int]] = []
+        first_offset = -1
+        for run in self._runs:
+            cuts = [*self.store.boundaries(run.start, run.end), (run.end, False)]
+            for (start, begins), (end, _) in pairwise(cuts):
+                if begins or not parts:
+                    base_offset = run.first_offset if start == run.start else base_offset_at(self.store, start)
+                    if parts:
+                        yield Segment(first_offset, base_offset, tuple(parts))
+                    parts, first_offset = [], base_offset
+                parts.append((start, end))
+        if parts:
+            yield Segment(first_offset, self.end_offset, tuple(parts))
 
     def readable_end(self, place: Place, bound_offset: int) -> int:
         """Where one read from `place` must end: at the batch that holds `bound_offset`, its run's or segment's end."""
@@ -104,6 +142,8 @@ class Runs:
         total = 0
         for run in reversed(self._runs):
             if run.first_offset < bound_offset:
+                if run.end_offset <= offset:
+                    return total
                 end = run.end if bound_offset >= run.end_offset else self.locate(bound_offset).position
                 if run.first_offset <= offset:
                     return total + end - self.locate(offset).position
@@ -126,6 +166,10 @@ class Runs:
 
     def cut_start(self, offset: int) -> None:
         """Drop every batch that ends before `offset`."""
+        self.replace_below(offset, ())
+
+    def replace_below(self, offset: int, ranges: Iterable[OffsetRange]) -> None:
+        """Have the batches in `ranges`, in order of offsets, instead of every batch that ends before `offset`."""
         while self._runs and self._runs[0].end_offset <= offset:
             del self._runs[0]
         if self._runs:
@@ -134,6 +178,7 @@ class Runs:
             place.run.first_offset = max(offset, place.base_offset)
         else:
             self._forget_tail()
+        self._runs[:0] = [Run(*given) for given in ranges]
         self._tell_need()
 
     def clear(self) -> None:

@@ -36,6 +36,11 @@ def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHead
         read_bytes = HEADER_BYTES if size_bytes > _LARGE_BATCH_BYTES else _NEXT_READ_BYTES
 
 
+def base_offset_at(store: Store, position: int) -> int:
+    """The base offset of the batch at `position`."""
+    return read_header(store.read(position, HEADER_BYTES)).base_offset
+
+
 def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int, int, int]:
     """The first batch in `position`..`end` whose last offset is not below `offset`: position, size, base offset.
 

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from broker.log.errors import StorageError
 from broker.log.files import FileRange, MemoryBudget, SegmentFile, open_memory_file, open_temporary_file
 from broker.log.index import SparseIndex
+from broker.log.rolling import SegmentTime
 
 __all__ = ["DEFAULT_SEGMENT_BYTES", "FileRange", "MemoryBudget", "Region", "SMALL_SEGMENT_BYTES", "Store"]
 
@@ -28,13 +31,19 @@ Region = bytes | FileRange
 
 
 class _Segment:
-    """Bytes from `base` to `end`: in `memory` or in `file`, never in both."""
+    """Bytes from `base` to `end`: in `memory` or in `file`, never in both.
 
-    __slots__ = ("base", "end", "file", "memory")
+    A segment may go on with another, which the bytes of a log's segment share: `carried_bytes` are in those before.
+    `untimed_ms` is when a batch without a timestamp was last appended, -1 if none was.
+    """
 
-    def __init__(self, base: int) -> None:
+    __slots__ = ("base", "carried_bytes", "end", "file", "memory", "untimed_ms")
+
+    def __init__(self, base: int, carried_bytes: int = 0) -> None:
         self.base = base
+        self.carried_bytes = carried_bytes
         self.end = base
+        self.untimed_ms = -1
         self.memory: bytearray | None = None
         self.file: SegmentFile | None = None
 
@@ -56,12 +65,17 @@ class Store:
         "end_position",
         "index",
         "segment_bytes",
+        "segment_number",
+        "segment_time",
     )
 
     def __init__(self, budget: MemoryBudget, segment_bytes: int = DEFAULT_SEGMENT_BYTES) -> None:
         self.budget = budget
         self.segment_bytes = segment_bytes
         self.end_position = 0
+        self.segment_number = 0
+        """Counts the segments that were begun; one that goes on in another file is still the same."""
+        self.segment_time = SegmentTime()
         self.index = SparseIndex()
         self._segments = [_Segment(0)]
         self._bases = [0]
@@ -91,7 +105,7 @@ class Store:
         position = self.end_position
         try:
             if not self._fits_last_segment(length):
-                self._start_segment()
+                self.roll()
             segment = self._segments[-1]
             if segment.file is None and self._take_into_memory(segment, data, length):
                 self.end_position = position + length
@@ -105,16 +119,45 @@ class Store:
 
     def _fits_last_segment(self, length: int) -> bool:
         """A segment takes one batch of any size; after that it ends at `segment_bytes`."""
-        size = self.end_position - self._base
+        size = self.open_bytes
         return size == 0 or size + length <= self.segment_bytes
 
-    def _start_segment(self) -> None:
+    @property
+    def open_bytes(self) -> int:
+        """The size of the segment that the next append goes to."""
+        return self.end_position - self._base + self._segments[-1].carried_bytes
+
+    def roll(self) -> None:
+        """The next append begins a segment."""
+        if self.open_bytes:
+            self.segment_number += 1
+            self._start_segment(0)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is appended in here makes segments of its own; the one that was open goes on afterwards."""
+        open_bytes, number = self.open_bytes, self.segment_number
+        self.roll()
+        try:
+            yield
+        finally:
+            self._start_segment(open_bytes)
+            self.segment_number = number
+
+    def note_untimed(self, now_ms: int) -> None:
+        """A batch without a timestamp was appended at `now_ms`."""
+        self._segments[-1].untimed_ms = now_ms
+
+    def _start_segment(self, carried_bytes: int) -> None:
         last = self._segments[-1]
-        last.end = self.end_position
-        if last.file is not None:
-            last.file.trim(last.end - last.base)
-        self._segments.append(_Segment(self.end_position))
-        self._bases.append(self.end_position)
+        if last.base == self.end_position:
+            last.carried_bytes = carried_bytes
+        else:
+            last.end = self.end_position
+            if last.file is not None:
+                last.file.trim(last.end - last.base)
+            self._segments.append(_Segment(self.end_position, carried_bytes))
+            self._bases.append(self.end_position)
         self._use_last_segment()
 
     def _use_last_segment(self) -> None:
@@ -142,7 +185,7 @@ class Store:
         if segment.file is None:
             self._move_to_file(segment, size, length)
         elif segment.file.reserved_bytes and not self._grant(segment.file, size, length):
-            self._start_segment()
+            self._start_segment(self.open_bytes)
             self._move_to_file(self._segments[-1], 0, length)
         self._update_room(length)
 
@@ -152,7 +195,7 @@ class Store:
             self.budget, size + length
         )
         if file is None and size:
-            self._start_segment()
+            self._start_segment(self.open_bytes)
             segment, size = self._segments[-1], 0
         segment.file = file or open_temporary_file(self.budget)
         if segment.memory is not None:
@@ -169,7 +212,8 @@ class Store:
     def _update_room(self, length: int) -> None:
         file = self._segments[-1].file
         granted = file.reserved_bytes if file is not None and file.reserved_bytes else self.segment_bytes
-        room = max(min(granted, self.segment_bytes), self.end_position - self._base + length)
+        room = min(granted, self.segment_bytes - self._segments[-1].carried_bytes)
+        room = max(room, self.end_position - self._base + length)
         self._room_end = self._base + room
 
     def _write_all(self, data: bytes | bytearray | memoryview, offset: int) -> None:
@@ -208,6 +252,17 @@ class Store:
             return self.end_position
         return self._segment_at(position).end
 
+    def untimed_ms(self, position: int) -> int:
+        """When a batch without a timestamp was last appended to the segment that holds `position`, -1 if none was."""
+        return self._segment_at(position).untimed_ms
+
+    def boundaries(self, start: int, end: int) -> Iterator[tuple[int, bool]]:
+        """Cuts the positions `start`..`end` where segments begin: (position, whether a log's segment begins there)."""
+        for segment in self._segments[bisect_right(self._bases, start) - 1 :]:
+            if segment.base >= end:
+                return
+            yield max(start, segment.base), segment.base >= start and not segment.carried_bytes
+
     def _segment_at(self, position: int) -> _Segment:
         if position >= self._base:
             return self._segments[-1]
@@ -227,8 +282,8 @@ class Store:
 
     def drop_before(self, position: int) -> None:
         """Give back the whole segments before `position`; a range of them that is being sent lives on."""
-        if self._base < self.end_position <= position:
-            self._start_segment()
+        if self.end_position <= position:
+            self.roll()
         dropped = 0
         while dropped < len(self._segments) - 1 and self._segments[dropped].end <= position:
             self._forget(self._segments[dropped])

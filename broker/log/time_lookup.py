@@ -12,7 +12,7 @@ from typing import NamedTuple
 from broker.log.runs import Runs
 from broker.log.scan import headers
 from broker.log.store import Store
-from kafkaproto.records.batch import BatchHeader, records
+from kafkaproto.records.batch import NO_TIMESTAMP, BatchHeader, records
 
 
 class FoundRecord(NamedTuple):
@@ -34,6 +34,18 @@ def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> Foun
                         if found.timestamp >= timestamp and found.offset >= log_start_offset:
                             return found
     return None
+
+
+def largest_timestamp(store: Store, start: int, end: int) -> int:
+    """The largest timestamp of the batches in positions `start`..`end`, -1 if none has one."""
+    return max(
+        (
+            header.max_timestamp
+            for span in store.index.spans_of_latest(start, end)
+            for _, header in headers(store, *span)
+        ),
+        default=NO_TIMESTAMP,
+    )
 
 
 def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:

@@ -3,9 +3,8 @@
 `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rules P-4, P-8 to
 P-12. A topic with default settings pays for the 61-byte header and the checksum; records are opened only when a
 setting asks for it. So records that are malformed inside of a batch with a right checksum reach the log, and consumers.
+What requests before version 3 carry is judged in `old_messages`.
 Must never know: offsets of the log, producers' sequences, the topic's name.
-
-Magic 0 and 1 are refused with 43 until batches are converted up; so is more than one batch before version 3.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _UP_TO_MAGIC_BYTES = _MAGIC_AT + 1
 _ANY_TIMESTAMP = (1 << 63) - 1
 _SHOWN_ERRORS = 3
 # What a topic's compression.type asks for; "producer" is not here: batches stay as they came.
-_CODECS = {
+CODECS = {
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
     "snappy": Compression.SNAPPY,
@@ -104,9 +103,9 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     header = _checked_header(batch, limits)
     _check_claims(header)
     if limits.judges_records or header.is_log_append_time:
-        _check_records(batch, header, limits, now_ms)
+        check_records(batch, header, limits, now_ms)
         batch, header = _with_clients_time(batch, header)
-    codec = _CODECS.get(limits.compression_type, header.compression)
+    codec = CODECS.get(limits.compression_type, header.compression)
     if codec != header.compression:
         batch, header = _compressed_anew(batch, header, Compression(codec), limits)
     if batch.readonly:
@@ -114,16 +113,12 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     if limits.log_append_time:
         patch_log_append_time(batch, now_ms)
         header = read_header(batch)
-    if len(batch) > limits.segment_bytes:
-        raise InvalidBatch(
-            ErrorCode.RECORD_LIST_TOO_LARGE,
-            f"A batch of {len(batch)} bytes is larger than segment.bytes {limits.segment_bytes}.",
-        )
+    check_fits_segment(len(batch), limits)
     return Valid(batch, header)
 
 
 def only_batch(data: Buffer, version: int) -> memoryview:
-    """P-4, what a Produce request of `version` may carry for one partition: from version 3 on exactly one batch, of magic 2.
+    """P-4, what a Produce request of `version`, 3 or later, may carry for one partition: exactly one batch, of magic 2.
 
     Judged by the request alone, before the partition is asked. Bytes after the batch that make no batch are left off.
     Raises InvalidBatch that knows no log start offset.
@@ -134,10 +129,6 @@ def only_batch(data: Buffer, version: int) -> memoryview:
         raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
     magic = produced[_MAGIC_AT]
     if magic != MAGIC:
-        if version < 3:
-            raise _refused_early(
-                ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"Message format {magic} is not taken yet, only format 2."
-            )
         raise _refused_early(ErrorCode.INVALID_RECORD, f"Produce version {version} must carry magic 2, not {magic}.")
     batch = produced[:size_bytes]
     if version < 7 and size_bytes >= HEADER_BYTES and read_header(batch).compression == Compression.ZSTD:
@@ -167,7 +158,7 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
     """P-8: base offset 0, not too large, checksum right; in this order."""
     if _BASE_AND_LENGTH.unpack_from(batch)[0] != 0:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, "The base offset of a produced batch must be 0.")
-    _check_size(len(batch), limits)
+    check_size(len(batch), limits)
     if len(batch) < HEADER_BYTES:
         raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"A batch of {len(batch)} bytes has no room for its header.")
     header = read_header(batch)
@@ -176,11 +167,21 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
     return header
 
 
-def _check_size(size_bytes: int, limits: TopicLimits) -> None:
+def check_size(size_bytes: int, limits: TopicLimits) -> None:
+    """P-8: max.message.bytes counts for each batch or message."""
     if size_bytes > limits.max_message_bytes:
         raise InvalidBatch(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"A batch of {size_bytes} bytes is larger than max.message.bytes {limits.max_message_bytes}.",
+        )
+
+
+def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
+    """P-11."""
+    if size_bytes > limits.segment_bytes:
+        raise InvalidBatch(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"A batch of {size_bytes} bytes is larger than segment.bytes {limits.segment_bytes}.",
         )
 
 
@@ -202,7 +203,7 @@ def _check_claims(header: BatchHeader) -> None:
         )
 
 
-def _check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, now_ms: int) -> None:
+def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, now_ms: int) -> None:
     """P-10: every record is judged, and every refused one is told."""
     errors: list[RecordError] = []
     bad_timestamp = False
@@ -254,7 +255,7 @@ def _compressed_anew(batch: memoryview, header: BatchHeader, codec: Compression,
         base_sequence=header.base_sequence,
         attributes=header.attributes & TRANSACTIONAL,
     )
-    _check_size(len(rebuilt), limits)
+    check_size(len(rebuilt), limits)
     return Valid(memoryview(bytearray(rebuilt)), read_header(rebuilt))
 
 

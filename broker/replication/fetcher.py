@@ -215,7 +215,8 @@ class ReplicaFetcher:
     def _has_more(self, pull: Pull) -> bool:
         end = pull.leader.log.log_end_offset
         bound = end if pull.hold_at is None else min(end, pull.hold_at)
-        return pull.follower.log.log_end_offset < bound
+        # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
+        return pull.follower.log.log_end_offset < min(bound, pull.leader.log.runs.end_offset)
 
     def _is_stale(self, pull: Pull) -> bool:
         known = pull.leader.followers.get(self.follower_id)

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from broker.errors import KafkaError
+from broker.log.compaction import CleaningLimits
 from broker.log.replica_log import ReplicaLog
+from broker.log.retention import Expiry, RetentionLimits
 from broker.log.validation import TopicLimits
 from broker.metadata.image import PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
@@ -83,8 +85,11 @@ class Partition:
         "_soon",
         "_woken",
         "broker_id",
+        "cleaning",
         "deletes",
+        "down_converts",
         "epoch_start_offset",
+        "expiry",
         "followers",
         "gone",
         "index",
@@ -99,6 +104,7 @@ class Partition:
         "partition_epoch",
         "pullers",
         "replicas",
+        "retention",
         "topic",
         "topic_id",
         "watchers",
@@ -137,6 +143,12 @@ class Partition:
         self.deletes = True
         """Whether cleanup.policy lets records be deleted."""
         self.limits: TopicLimits
+        self.down_converts = True
+        self.retention = RetentionLimits()
+        self.cleaning: CleaningLimits | None = None
+        """How it is compacted, None if it is not."""
+        self.expiry: Expiry | None = None
+        """What retention found when it looked last."""
         self._soon = soon
         self._on_isr = on_isr
         self._is_alive = is_alive

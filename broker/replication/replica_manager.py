@@ -6,11 +6,13 @@ Must never know wire messages, connections, client quotas or sessions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from broker.config import BrokerConfig
 from broker.errors import KafkaError
+from broker.log.compaction import CleaningLimits
 from broker.log.replica_log import ReplicaLog
+from broker.log.retention import RetentionLimits
 from broker.log.store import MemoryBudget, Store
 from broker.log.validation import TopicLimits
 from broker.metadata.image import Image, Topic
@@ -23,6 +25,7 @@ from broker.replication.selector import (
     ReplicaView,
     load_selector,
 )
+from broker.replication.upkeep import Upkeep
 from broker.timers import Timer, Timers
 from broker.turn import Turn
 from kafkaproto.error_codes import ErrorCode
@@ -31,10 +34,14 @@ IsrChange = Callable[[str, int, Sequence[int]], None]
 
 
 class Stores:
-    """The bytes of all partitions of a cluster: one store per partition, shared by its replicas (house, "One store per partition")."""
+    """The bytes of all partitions of a cluster: one store per partition, shared by its replicas (house, "One store per partition").
 
-    def __init__(self, budget: MemoryBudget) -> None:
+    draw: numbers in 0..1 from the cluster's seed, for the jitter of segments.
+    """
+
+    def __init__(self, budget: MemoryBudget, draw: Callable[[], float]) -> None:
         self.budget = budget
+        self._draw = draw
         self._stores: dict[tuple[bytes, int], Store] = {}
 
     def of(self, topic_id: bytes, index: int, segment_bytes: int) -> Store:
@@ -42,6 +49,7 @@ class Stores:
         store = self._stores.get(key)
         if store is None:
             store = self._stores[key] = Store(self.budget, segment_bytes)
+            store.segment_time.draw = self._draw
         return store
 
     def forget(self, topic_id: bytes, index: int) -> None:
@@ -56,11 +64,19 @@ class Stores:
 
 
 class TopicSettings(NamedTuple):
-    """What the settings of a topic mean to each of its partitions. deletes: whether records may be deleted before they are compacted."""
+    """What the settings of a topic mean to each of its partitions. deletes: whether records may be deleted before they are compacted.
+
+    segment_ms, jitter_ms: after what time a segment ends, and by how much each may be shorter.
+    """
 
     limits: TopicLimits
     min_isr: int
     deletes: bool
+    segment_ms: int
+    jitter_ms: int
+    retention: RetentionLimits
+    cleaning: CleaningLimits | None
+    down_converts: bool
 
 
 class ReplicaManager:
@@ -73,6 +89,7 @@ class ReplicaManager:
         stores: Stores,
         turn: Turn,
         timers: Timers,
+        upkeep: Upkeep,
         *,
         strict_kip: bool,
         change_isr: IsrChange,
@@ -87,6 +104,7 @@ class ReplicaManager:
         self._stores = stores
         self._turn = turn
         self._timers = timers
+        self._upkeep = upkeep
         self._change_isr = change_isr
         self._peers = peers
         self._shrink_timer: Timer | None = None
@@ -122,12 +140,21 @@ class ReplicaManager:
             for partition in self._by_topic.get(name, {}).values():
                 self._follow(partition)
 
-    @staticmethod
-    def _configure(partition: Partition, settings: TopicSettings) -> None:
+    def _configure(self, partition: Partition, settings: TopicSettings) -> None:
+        if len(partition.log.runs) and (partition.retention, partition.cleaning) != (
+            settings.retention,
+            settings.cleaning,
+        ):
+            self._upkeep.wake(self._turn.now_ms)
         partition.limits = settings.limits
         partition.min_isr = settings.min_isr
         partition.deletes = settings.deletes
-        partition.log.store.segment_bytes = settings.limits.segment_bytes
+        partition.retention = settings.retention
+        partition.cleaning = settings.cleaning
+        partition.down_converts = settings.down_converts
+        store = partition.log.store
+        store.segment_bytes = settings.limits.segment_bytes
+        store.segment_time.segment_ms, store.segment_time.jitter_ms = settings.segment_ms, settings.jitter_ms
 
     def _make(self, topic: Topic, index: int) -> Partition:
         store = self._stores.of(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
@@ -146,22 +173,39 @@ class ReplicaManager:
         return partition
 
     def _settings(self, topic: Topic) -> TopicSettings:
-        def value(name: str) -> object:
+        def value(name: str) -> Any:
             return self._config.topic(topic.configs, name)
 
+        policy = str(value("cleanup.policy"))
+        compact, deletes = "compact" in policy, "delete" in policy
         limits = TopicLimits(
-            max_message_bytes=value("max.message.bytes"),  # type: ignore[arg-type]
-            segment_bytes=value("segment.bytes"),  # type: ignore[arg-type]
-            compact="compact" in str(value("cleanup.policy")),
+            max_message_bytes=value("max.message.bytes"),
+            segment_bytes=value("segment.bytes"),
+            compact=compact,
             log_append_time=value("message.timestamp.type") == "LogAppendTime",
-            timestamp_before_max_ms=value("message.timestamp.before.max.ms"),  # type: ignore[arg-type]
-            timestamp_after_max_ms=value("message.timestamp.after.max.ms"),  # type: ignore[arg-type]
+            timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
+            timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
             compression_type=str(value("compression.type")),
         )
+        cleaning = CleaningLimits(
+            value("min.compaction.lag.ms"),
+            value("max.compaction.lag.ms"),
+            value("min.cleanable.dirty.ratio"),
+            value("delete.retention.ms"),
+        )
+        segment_ms = value("segment.ms")
         return TopicSettings(
             limits,
-            min_isr=value("min.insync.replicas"),  # type: ignore[arg-type]
-            deletes="delete" in str(value("cleanup.policy")),
+            min_isr=value("min.insync.replicas"),
+            deletes=deletes,
+            # What is never closed is never compacted (`LogConfig.maxSegmentMs`).
+            segment_ms=min(segment_ms, cleaning.max_lag_ms) if compact else segment_ms,
+            jitter_ms=value("segment.jitter.ms"),
+            retention=RetentionLimits(value("retention.ms"), value("retention.bytes"))
+            if deletes
+            else RetentionLimits(),
+            cleaning=cleaning if compact else None,
+            down_converts=value("message.downconversion.enable"),
         )
 
     def refresh_limits(self, image: Image) -> None:
@@ -263,6 +307,7 @@ class ReplicaManager:
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Records came into the log of `partition`, which is led here."""
         partition.appended(now_ms)
+        self._upkeep.wake(now_ms)
         if partition.followers:
             self.watch_lag(partition)
 

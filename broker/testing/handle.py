@@ -175,6 +175,17 @@ class Handle(ABC):
         """All that lies in a topic, committed or not, as the leaders hold it."""
         return self._run(lambda: records.stored(self.state, topic, partition))
 
+    def run_retention(self) -> None:
+        """Let every replica delete now what has expired, as it does every log.retention.check.interval.ms."""
+        self._run(lambda: self.state.upkeep.retention.run(self.state.turn.now_ms))
+
+    def compact(self, topic: str, partition: int) -> None:
+        """Clean every replica of a partition now, however little is dirty: all but the open segment, up to the high watermark.
+
+        Raises KafkaError 3 when there is no such partition, 44 when its topic is not compacted, 56 when the store is full.
+        """
+        self._run(lambda: self.state.upkeep.compaction.clean(topic, partition, self.state.turn.now_ms))
+
     # ---- quotas --------------------------------------------------------------------------------------------------------------
 
     def set_quota(

@@ -106,7 +106,7 @@ def produce(
 def _append(cluster: Cluster, leader: Partition, batch: Iterable[NewRecord], compression: Compression) -> int:
     data = memoryview(bytearray(build_batch(batch, compression=compression)))
     checked, header = validate(data, PRODUCE_VERSION, leader.limits, cluster.turn.now_ms)
-    appended = leader.log.append(checked, header, leader.leader_epoch)
+    appended = leader.log.append(checked, header, leader.leader_epoch, cluster.turn.now_ms)
     cluster.nodes[leader.broker_id].replicas.appended(leader, cluster.turn.now_ms)
     return appended.base_offset
 

@@ -29,6 +29,7 @@ __all__ = [
     "Record",
     "batches",
     "build_batch",
+    "build_empty_batch",
     "check_crc",
     "complete_bytes",
     "payload",
@@ -271,8 +272,11 @@ def build_batch(
     max_timestamp: int | None = None,
     delete_horizon_ms: int | None = None,
     offset_deltas: Sequence[int] | None = None,
+    last_offset_delta: int | None = None,
 ) -> bytes:
     """A batch of the records with its checksum, at consecutive offsets unless ``offset_deltas`` says others.
+
+    ``last_offset_delta`` is that of the last record, or of one that was behind it before a cleaner took it out.
 
     ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`).
     ``max_timestamp``, in ms, is the append time of a batch that has one; else it is the records' largest. With
@@ -296,7 +300,7 @@ def build_batch(
             magic=MAGIC,
             crc=0,
             attributes=attributes | compression,
-            last_offset_delta=deltas[-1],
+            last_offset_delta=deltas[-1] if last_offset_delta is None else last_offset_delta,
             base_timestamp=base_timestamp,
             max_timestamp=max([record.timestamp for record in listed]) if max_timestamp is None else max_timestamp,
             producer_id=producer_id,
@@ -308,5 +312,23 @@ def build_batch(
     except (struct.error, AttributeError, OverflowError, TypeError, ValueError) as error:
         raise EncodeError("RecordBatch", str(error)) from None
     batch += packed
+    return _with_crc(batch)
+
+
+def build_empty_batch(header: BatchHeader) -> bytes:
+    """The batch of this header without any record: what a cleaner keeps of a producer's last one, for its sequence.
+
+    It has no base timestamp, compression or delete horizon. (``DefaultRecordBatch.writeEmptyHeader``)
+    """
+    empty = header._replace(
+        batch_length=HEADER_BYTES - PREFIX_BYTES,
+        attributes=header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON),
+        base_timestamp=NO_TIMESTAMP,
+        record_count=0,
+    )
+    return _with_crc(bytearray(_HEADER.pack(*empty)))
+
+
+def _with_crc(batch: bytearray) -> bytes:
     _UINT32.pack_into(batch, _CRC_AT, checksum.crc32c(memoryview(batch)[_ATTRIBUTES_AT:]))
     return bytes(batch)

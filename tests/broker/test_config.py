@@ -157,8 +157,8 @@ def test_a_description_has_the_value_its_source_and_every_layer_below() -> None:
 
 
 def test_settings_without_effect_are_told_in_the_order_given() -> None:
-    config = ClusterConfig({"log.roll.ms": "5", "fetch.max.bytes": "2000", "1.num.io.threads": "3"})
-    assert config.without_effect() == ["log.roll.ms", "1.num.io.threads"]
+    config = ClusterConfig({"log.preallocate": "true", "fetch.max.bytes": "2000", "1.num.io.threads": "3"})
+    assert config.without_effect() == ["log.preallocate", "1.num.io.threads"]
 
 
 def test_topic_settings_are_checked_by_name_and_value() -> None:

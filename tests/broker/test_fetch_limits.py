@@ -59,12 +59,12 @@ def test_F1_every_version_from_4_on_delivers_the_records_and_its_own_fields(
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_F3_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualCluster, version: int) -> None:
-    """Records cannot be told to such a client yet (F-32), but all three partitions are looked at: each has its error."""
     for index in range(3):
         fill(cluster, "t", batch_of_bytes(900), partition=index)
     request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=1000, max_bytes=1, version=version)
     request.max_bytes = INT_MAX
-    assert errors(cluster.connect().ask(request, version)) == [35, 35, 35]
+    answer = cluster.connect().ask(request, version)
+    assert errors(answer) == [0, 0, 0] and min(sizes(answer)) >= 900
 
 
 @pytest.mark.parametrize("version", [4, 11, LATEST])
@@ -73,7 +73,7 @@ def test_F2_F12_version_2_is_limited_hard_where_later_ones_get_the_first_batch(
 ) -> None:
     """Scenario 5."""
     fill(cluster, "t", batch_of_bytes(200))
-    old = cluster.connect().ask(fetch(("t", 0, 0), partition_max=50, max_bytes=INT_MAX), 2)
+    old = cluster.connect().ask(fetch(("t", 0, 0), partition_max=50, max_bytes=INT_MAX, version=2), 2)
     assert (errors(old), sizes(old)) == ([0], [0])
     assert sizes(ask(cluster, cluster.connect(), ("t", 0, 0), partition_max=50, version=version)) == [200]
 

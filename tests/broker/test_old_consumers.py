@@ -10,14 +10,17 @@ from tests.broker.wire import batch, errors, fetch, produce
 
 
 @pytest.mark.parametrize(("version", "error"), [(0, 35), (3, 35), (4, 0), (17, 0)])
-def test_F32_a_consumer_before_version_4_cannot_be_told_magic_2(version: int, error: int) -> None:
+def test_F32_where_nothing_is_converted_a_consumer_before_version_4_gets_35(version: int, error: int) -> None:
     cluster = VirtualCluster()
-    cluster.topic("t")
+    cluster.topic("t", message_downconversion_enable="false")
     request = fetch(("t", 0, 0), topic_ids=topic_ids(cluster), version=version)
     client = cluster.connect()
-    assert errors(client.ask(request, version)) == [0]
+    assert errors(client.ask(request, version)) == [error]
     client.ask(produce("t", batch(b"v")), 9)
     assert errors(client.ask(request, version)) == [error]
+    controller = cluster.state.controller
+    controller.set_topic_configs("t", {})
+    assert errors(client.ask(request, version)) == [0]  # a changed setting acts at once
 
 
 @pytest.mark.parametrize(("version", "error"), [(9, 76), (10, 0)])

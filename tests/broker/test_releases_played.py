@@ -7,7 +7,6 @@ import pytest
 from broker.cluster import Cluster
 from broker.registry import REGISTRY
 from broker.release import RELEASES, ranges_of
-from kafkaproto.releases import releases
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -22,9 +21,21 @@ def test_M9_a_broker_offers_what_its_release_and_it_both_have(release: str) -> N
         )
 
 
-def test_releases_whose_clients_write_no_magic_2_are_refused_by_name() -> None:
-    older = [release for release in releases() if release not in RELEASES]
-    assert older == ["0.9", "0.10.0", "0.10.1", "0.10.2"]
-    for release in older:
-        with pytest.raises(ValueError, match=f"'{release}' is not known; allowed: 0.11, 1.0"):
-            Cluster(1, release_name=release)
+@pytest.mark.parametrize(
+    ("release", "produce", "fetch"), [("0.9", (0, 1), (0, 1)), ("0.10.2", (0, 2), (0, 3)), ("3.9", (0, 11), (0, 17))]
+)
+def test_F36_releases_before_4_take_old_messages(
+    release: str, produce: tuple[int, int], fetch: tuple[int, int]
+) -> None:
+    apis = Cluster(1, release_name=release).apis
+    assert [(apis[key].min_version, apis[key].max_version) for key in (0, 1)] == [produce, fetch]
+
+
+def test_F36_release_4_tells_no_old_messages() -> None:
+    assert Cluster(1, release_name="4.0").apis[1].min_version == 4
+
+
+def test_a_release_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    assert "0.9" in RELEASES
+    with pytest.raises(ValueError, match=r"'0\.8' is not known; allowed: 0\.9, 0\.10\.0"):
+        Cluster(1, release_name="0.8")

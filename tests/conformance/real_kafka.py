@@ -62,6 +62,7 @@ class RealKafka(WallClock):
             "controller.quorum.voters": f"{CONTROLLER}@127.0.0.1:{self._ports[CONTROLLER]}",
             "controller.listener.names": "CONTROLLER",
             "listeners": listener,
+            "log.initial.task.delay.ms": "100",  # retention begins when the profile says, not after 30 s
             "log.dirs": str(self._folder / f"data-{node}"),
         }
         if role == "broker":

@@ -19,7 +19,7 @@ from broker.log.errors import OffsetOutOfRange
 from broker.log.replica_log import LogSlice, ReplicaLog
 from broker.log.store import FileRange, MemoryBudget, Store
 from kafkaproto.records.batch import read_header
-from tests.broker.log.batches import batch
+from tests.broker.log.batches import NOW_MS, batch
 
 REPLICAS = 3
 replica = st.integers(0, REPLICAS - 1)
@@ -95,7 +95,7 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
         log, model = self.logs[self.leader], self.models[self.leader]
         for _ in range(times):
             data = batch(count, size)
-            appended = log.append(memoryview(data), read_header(data), self.epoch)
+            appended = log.append(memoryview(data), read_header(data), self.epoch, NOW_MS)
             assert (appended.base_offset, appended.last_offset) == (model.end, model.end + count - 1)  # gapless
             model.batches.append(Written(appended.base_offset, appended.last_offset, self.epoch, bytes(data)))
 

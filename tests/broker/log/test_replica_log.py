@@ -20,7 +20,7 @@ def new_log(segment_bytes: int = 1 << 30, memory: int = 1 << 30) -> ReplicaLog:
 
 
 def append(log: ReplicaLog, data: bytearray, epoch: int = 0) -> int:
-    return log.append(memoryview(data), read_header(data), epoch).base_offset
+    return log.append(memoryview(data), read_header(data), epoch, NOW_MS).base_offset
 
 
 def content(part: LogSlice) -> bytes:
@@ -321,7 +321,7 @@ def test_P18_a_duplicate_is_answered_with_the_original_offsets_and_not_appended(
     append(log, batch(2))
     assert append(log, first.copy()) == 2
     append(log, batch(1))
-    again = log.append(memoryview(first), read_header(first), 0)
+    again = log.append(memoryview(first), read_header(first), 0, NOW_MS)
     assert again == (2, 4, 7, True) and log.log_end_offset == 6
     gap = batch(1, producer_id=9, producer_epoch=0, sequence=5)
     with pytest.raises(InvalidBatch) as refusal:
@@ -332,8 +332,8 @@ def test_P18_a_duplicate_is_answered_with_the_original_offsets_and_not_appended(
 def test_P2_the_log_append_time_is_told_only_when_the_log_set_it() -> None:
     log = new_log()
     plain, stamped = batch(), batch(attributes=0x08)
-    assert log.append(memoryview(plain), read_header(plain), 0).log_append_time_ms == -1
-    assert log.append(memoryview(stamped), read_header(stamped), 0).log_append_time_ms == NOW_MS
+    assert log.append(memoryview(plain), read_header(plain), 0, NOW_MS).log_append_time_ms == -1
+    assert log.append(memoryview(stamped), read_header(stamped), 0, NOW_MS).log_append_time_ms == NOW_MS
 
 
 def test_P17_followers_learn_producers_and_truncation_unlearns_them() -> None:

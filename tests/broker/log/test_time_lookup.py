@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker.log.replica_log import ReplicaLog
 from broker.log.store import MemoryBudget, Store
 from kafkaproto.records.batch import Compression, NewRecord, build_batch, read_header
-from tests.broker.log.batches import batch
+from tests.broker.log.batches import NOW_MS, batch
 
 ALL = 1 << 60
 LOG_APPEND_TIME = 0x08
@@ -20,7 +20,7 @@ LOG_APPEND_TIME = 0x08
 def log_of(*batches: bytearray, segment_bytes: int = 1 << 30) -> ReplicaLog:
     log = ReplicaLog(Store(MemoryBudget(1 << 30), segment_bytes))
     for epoch, data in enumerate(batches):
-        log.append(memoryview(data), read_header(data), epoch)
+        log.append(memoryview(data), read_header(data), epoch, NOW_MS)
     return log
 
 

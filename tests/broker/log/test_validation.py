@@ -57,10 +57,9 @@ def test_P4_no_complete_batch_is_87(cut: int) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_P4_an_old_magic_is_87_and_43_before_version_3(magic: int) -> None:
+def test_P4_an_old_magic_is_87_from_version_3_on(magic: int) -> None:
     assert code(batch(magic=magic)) == 87
     assert code(batch(magic=magic), version=3) == 87
-    assert code(batch(magic=magic), version=2) == 43
 
 
 def test_P4_zstd_before_version_7_is_76() -> None:

@@ -1,0 +1,212 @@
+"""Of each key only the last record stays: what cleaning does to one replica's log (`LogCleaner`, `Cleaner` in Kafka; KIP-534).
+
+What is left of the closed, committed segments is appended to the store as segments of its own, and the replica's runs point
+there instead: no byte is written over, and who still reads the old ones does so to the end. Offsets stay, and a batch keeps its
+first and last one. Each replica is cleaned by itself, as in Kafka; those whose batches are the same bytes share the result.
+Must never know topics, other replicas, when it is asked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from broker.log.replica_log import ReplicaLog
+from broker.log.retention import newest_ms
+from broker.log.rolling import NO_LIMIT_MS
+from broker.log.runs import OffsetRange, Segment
+from broker.log.scan import headers
+from broker.log.store import Store
+from kafkaproto.errors import DecodeError
+from kafkaproto.records.batch import (
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    BatchHeader,
+    Compression,
+    NewRecord,
+    Record,
+    build_batch,
+    build_empty_batch,
+    records,
+)
+
+logger = logging.getLogger("kafkaproto.log")
+
+Shared = dict[object, "OffsetRange | None"]
+"""What was cleaned in one round: the batches and all that decides about them, to what is left."""
+
+
+class CleaningLimits(NamedTuple):
+    """min.compaction.lag.ms, max.compaction.lag.ms, min.cleanable.dirty.ratio, delete.retention.ms."""
+
+    min_lag_ms: int
+    max_lag_ms: int
+    min_dirty_ratio: float
+    delete_retention_ms: int
+
+
+class Cleanable(NamedTuple):
+    """The segments that may be cleaned, `clean` of which were before; when the next one may be, None if time does not matter."""
+
+    segments: Sequence[Segment]
+    clean: int
+    next_ms: int | None
+
+    @property
+    def dirty(self) -> Sequence[Segment]:
+        return self.segments[self.clean :]
+
+
+def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
+    """All but the open segment, up to the high watermark, up to the first dirty one that is too young."""
+    closed = list(log.runs.segments())[:-1]
+    clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed)
+    for before, segment in enumerate(closed):
+        if segment.end_offset > log.high_watermark:
+            return Cleanable(closed[:before], min(clean, before), None)
+        if limits.min_lag_ms > 0 and before >= clean:
+            old_enough_ms = newest_ms(log.store, segment) + limits.min_lag_ms
+            if now_ms < old_enough_ms:
+                return Cleanable(closed[:before], clean, old_enough_ms)
+    return Cleanable(closed, clean, None)
+
+
+def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
+    """Whether enough of the log is dirty, or some of it for too long."""
+    found = cleanable(log, limits, now_ms)
+    if not found.dirty:
+        return False
+    dirty_bytes = sum(segment.size_bytes for segment in found.dirty)
+    total_bytes = sum(segment.size_bytes for segment in found.segments)
+    latest_ms = _latest_start_ms(log, limits, found.dirty)
+    return dirty_bytes > limits.min_dirty_ratio * total_bytes or (latest_ms is not None and now_ms >= latest_ms)
+
+
+def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
+    """When time alone makes more of the log cleanable, or has it cleaned; None if it never does."""
+    found = cleanable(log, limits, now_ms)
+    due = (found.next_ms, _latest_start_ms(log, limits, found.dirty))
+    return min((at_ms for at_ms in due if at_ms is not None), default=None)
+
+
+def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Segment]) -> int | None:
+    """max.compaction.lag.ms after the first batch of the dirty segments (`maxCompactionDelay`), None if that is never."""
+    first_timestamps = [next(headers(log.store, *segment.parts[0]))[1].max_timestamp for segment in dirty]
+    timed = [timestamp for timestamp in first_timestamps if timestamp > 0]
+    return min(timed) + limits.max_lag_ms + 1 if timed and limits.max_lag_ms < NO_LIMIT_MS else None
+
+
+def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
+    """Clean what is cleanable, dirty or not; whether there was anything. Raises StorageError with nothing changed."""
+    segments = cleanable(log, limits, now_ms).segments
+    if not segments:
+        return False
+    last_offsets = {producer: entry.batches[-1].last_offset for producer, entry in log.producers.producers.items()}
+    parts = tuple(part for segment in segments for part in segment.parts)
+    key = (log.store, parts, log.first_dirty_offset, limits, frozenset(last_offsets.items()))
+    if key not in shared:
+        cleaner = _Cleaner(log.store, parts, last_offsets, limits.delete_retention_ms, now_ms)
+        cleaner.learn_keys(log.first_dirty_offset)
+        shared[key] = cleaner.write()
+    left = shared[key]
+    log.replace_below(segments[-1].end_offset, [] if left is None else [left])
+    return True
+
+
+class _Cleaner:
+    """One cleaning of the batches in `parts`. last_offsets: of the last batch of each producer that is remembered."""
+
+    def __init__(
+        self,
+        store: Store,
+        parts: Sequence[tuple[int, int]],
+        last_offsets: dict[int, int],
+        delete_retention_ms: int,
+        now_ms: int,
+    ) -> None:
+        self._store = store
+        self._parts = parts
+        self._last_offsets = last_offsets
+        self._delete_retention_ms = delete_retention_ms
+        self._now_ms = now_ms
+        self._latest: dict[bytes, int] = {}
+
+    def _batches(self) -> Iterator[tuple[bytes, BatchHeader]]:
+        for start, end in self._parts:
+            for position, header in headers(self._store, start, end):
+                yield self._store.read(position, header.size), header
+
+    def learn_keys(self, first_dirty_offset: int) -> None:
+        """The last offset of each key in the dirty part: in the clean one every key is there once."""
+        for batch, header in self._batches():
+            if header.last_offset >= first_dirty_offset and not header.is_control:
+                for record in _readable(batch) or ():
+                    if record.key is not None:
+                        self._latest[record.key] = record.offset
+
+    def write(self) -> OffsetRange | None:
+        """Append what is left; None if that is nothing."""
+        start = end = first_offset = end_offset = -1
+        with self._store.aside():
+            for batch, header in self._batches():
+                kept = self._kept(batch, header)
+                if kept is None:
+                    continue
+                position = self._store.append(kept)
+                self._store.index.add(position, header.base_offset, header.max_timestamp)
+                if start < 0:
+                    start, first_offset = position, header.base_offset
+                end, end_offset = position + len(kept), header.next_offset
+        return None if start < 0 else OffsetRange(start, end, first_offset, end_offset)
+
+    def _kept(self, batch: bytes, header: BatchHeader) -> bytes | None:
+        """The batch as it stays. A. markers as they are; B. only what is last of its key; C. tombstones until their horizon,
+
+        which the first cleaning sets; D. an empty one that says a producer's last sequence; E. nothing.
+        """
+        if header.is_control:
+            return batch
+        listed = _readable(batch)
+        if listed is None:
+            return batch
+        horizon_ms = header.delete_horizon_ms
+        expired = horizon_ms is not None and self._now_ms >= horizon_ms
+        kept = [record for record in listed if self._is_last(record) and not (expired and record.value is None)]
+        if not kept:
+            is_last = self._last_offsets.get(header.producer_id) == header.last_offset
+            return build_empty_batch(header) if is_last else None
+        if horizon_ms is None and any(record.value is None for record in kept):
+            horizon_ms = self._now_ms + self._delete_retention_ms
+        elif len(kept) == len(listed):
+            return batch
+        return _thinned(header, kept, horizon_ms)
+
+    def _is_last(self, record: Record) -> bool:
+        return record.key is not None and record.offset >= self._latest.get(record.key, -1)
+
+
+def _readable(batch: bytes) -> list[Record] | None:
+    """The records, None if they are damaged: such a batch stays as it is."""
+    try:
+        return list(records(batch))
+    except DecodeError as error:
+        logger.error("a batch cannot be cleaned: %s", error)
+        return None
+
+
+def _thinned(header: BatchHeader, kept: Sequence[Record], horizon_ms: int | None) -> bytes:
+    return build_batch(
+        [NewRecord(record.value, record.key, record.timestamp, record.headers) for record in kept],
+        base_offset=header.base_offset,
+        leader_epoch=header.partition_leader_epoch,
+        compression=Compression(header.compression),
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        attributes=header.attributes & (TRANSACTIONAL | LOG_APPEND_TIME),
+        max_timestamp=header.max_timestamp if header.is_log_append_time else None,
+        delete_horizon_ms=horizon_ms,
+        offset_deltas=[record.offset - header.base_offset for record in kept],
+        last_offset_delta=header.last_offset_delta,
+    )

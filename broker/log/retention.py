@@ -1,0 +1,85 @@
+"""Which segments of a log have served their time: by age, by size (`UnifiedLog.deleteOldSegments`, rule N-15).
+
+Only whole segments go, oldest first, and only what is committed; the open one too, when all of it has expired.
+Must never know other replicas, topics, when it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from broker.log.replica_log import ReplicaLog
+from broker.log.runs import Segment
+from broker.log.store import Store
+from broker.log.time_lookup import largest_timestamp
+
+NO_LIMIT = -1
+
+
+class RetentionLimits(NamedTuple):
+    """retention.ms and retention.bytes, -1 for none. A topic that is only compacted has neither."""
+
+    age_ms: int = NO_LIMIT
+    size_bytes: int = NO_LIMIT
+
+
+def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
+    """Raise the log start over what has expired; whether it moved."""
+    segments = list(log.runs.segments())
+    gone = _expired(log, segments, limits, now_ms)
+    if not gone:
+        return False
+    if gone == len(segments):
+        log.store.roll()
+        log.raise_log_start(log.log_end_offset)
+    else:
+        log.raise_log_start(segments[gone].first_offset)
+    return True
+
+
+class Expiry(NamedTuple):
+    """When the oldest segment expires by its age, if nothing is appended to it; None: never. And of which log that was said."""
+
+    at_ms: int | None
+    log_start_offset: int
+    log_end_offset: int
+    limits: RetentionLimits
+
+    def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
+        """Whether the oldest segment is still that one: it may have grown since, and then expires later."""
+        unchanged = self.log_start_offset == log.log_start_offset and self.limits == limits
+        return unchanged and 0 < self.log_end_offset <= log.log_end_offset
+
+
+def next_expiry(log: ReplicaLog, limits: RetentionLimits) -> Expiry:
+    oldest = None if limits.age_ms < 0 else next(log.runs.segments(), None)
+    at_ms = None if oldest is None else newest_ms(log.store, oldest) + limits.age_ms + 1
+    end_offset = -1 if oldest is None else log.log_end_offset
+    return Expiry(at_ms, log.log_start_offset, end_offset, limits)
+
+
+def newest_ms(store: Store, segment: Segment) -> int:
+    """The largest timestamp of a segment; where no batch has one, when the last was appended (`LogSegment.largestTimestamp`)."""
+    largest = max(largest_timestamp(store, start, end) for start, end in segment.parts)
+    return largest if largest >= 0 else max(store.untimed_ms(start) for start, _ in segment.parts)
+
+
+def _expired(log: ReplicaLog, segments: Sequence[Segment], limits: RetentionLimits, now_ms: int) -> int:
+    """How many of the oldest segments go: first those without which the log is still large enough, then the old ones."""
+    ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
+    gone = 0
+    if limits.size_bytes >= 0:
+        surplus = sum(segment.size_bytes for segment in segments) - limits.size_bytes
+        while gone < len(segments) and surplus >= segments[gone].size_bytes and ends[gone] <= log.high_watermark:
+            surplus -= segments[gone].size_bytes
+            gone += 1
+    if limits.age_ms >= 0:
+        oldest_kept_ms = now_ms - limits.age_ms
+        while (
+            gone < len(segments)
+            and ends[gone] <= log.high_watermark
+            and newest_ms(log.store, segments[gone]) < oldest_kept_ms
+        ):
+            gone += 1
+    return gone

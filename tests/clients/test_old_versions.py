@@ -1,0 +1,87 @@
+"""Today's clients as they speak to brokers of 0.9 and 0.10: magic 0 and 1 both ways (F-31, P-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from broker.testing import TestCluster, cluster
+from kafkaproto.records.batch import NewRecord
+from tests.clients import KAFKA_PYTHON_WARNINGS
+
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS, "ignore:unclosed <socket:ResourceWarning"),
+]
+COUNT = 200
+API_VERSIONS = {"0.9": (0, 9), "0.10.0": (0, 10, 0), "0.10.2": (0, 10, 2)}
+
+
+@pytest.fixture
+def kafka(request: pytest.FixtureRequest) -> Iterator[TestCluster]:
+    with cluster(1, {"t": 1}, release=request.param) as running:
+        yield running
+
+
+def values(kafka: TestCluster) -> list[bytes | None]:
+    return [record.value for record in kafka.records("t")]
+
+
+WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
+
+
+# kafka-python writes lz4 to 0.9 only with a package of hashes that nothing else here needs.
+@pytest.mark.parametrize(
+    ("kafka", "codec"),
+    [("0.9", codec) for codec in (None, "gzip", "snappy")]
+    + [(release, codec) for release in ("0.10.0", "0.10.2") for codec in (None, "gzip", "snappy", "lz4")],
+    indirect=["kafka"],
+)
+def test_F31_P4_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | None) -> None:
+    # 0.9 knows no ApiVersions and closes: its clients must be told.
+    settings = {"bootstrap_servers": kafka.bootstrap_servers, "api_version": API_VERSIONS[kafka.state.release_name]}
+    producer = KafkaProducer(**settings, compression_type=codec, linger_ms=50)
+    for value in WANTED:
+        producer.send("t", key=b"k", value=value)
+    producer.flush()
+    producer.close()
+    assert {seen.api_version for seen in kafka.journal.requests(api="Produce")} <= {0, 1, 2}
+    assert values(kafka) == WANTED
+    kafka.produce("t", [NewRecord(b"new", b"k", 5, (("header", b"lost"),))], 0)
+    consumer = KafkaConsumer(**settings)
+    consumer.assign([TopicPartition("t", 0)])
+    consumer.seek_to_beginning()
+    found: list[bytes] = []
+    while len(found) < COUNT + 1:
+        polled = consumer.poll(10_000)
+        assert polled, f"{len(found)} came"
+        found += [record.value for records in polled.values() for record in records]
+    consumer.close()
+    assert found == [*WANTED, b"new"]
+    assert {seen.api_version for seen in kafka.journal.requests(api="Fetch")} <= {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("kafka", ["0.10.0", "0.10.2"], indirect=True)  # librdkafka has given up what came before
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
+def test_F31_P4_librdkafka_writes_and_reads(kafka: TestCluster, codec: str) -> None:
+    old = {"bootstrap.servers": kafka.bootstrap}
+    producer = Producer({**old, "compression.type": codec, "linger.ms": 50})
+    for value in WANTED:
+        producer.produce("t", value, b"k", 0)
+    assert producer.flush(20) == 0
+    assert values(kafka) == WANTED
+    consumer = Consumer({**old, "group.id": "g", "enable.auto.commit": False})
+    consumer.assign([Place("t", 0, 0)])
+    found = []
+    while len(found) < COUNT:
+        message = consumer.poll(10)
+        assert message is not None and message.error() is None, message and message.error()
+        found.append(message.value())
+    consumer.close()
+    assert found == WANTED
+    versions = {seen.api_version for seen in kafka.journal.requests(api="Fetch")}
+    assert versions <= {0, 1, 2, 3}
