@@ -1,0 +1,162 @@
+"""What a process that was killed leaves to the next one: everything that a client was told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.broker.durable.lives import Lives, commit, committed, leader, values, write
+from tests.broker.scene import elect, hold, replica
+from tests.broker.wire import limit
+
+
+def test_records_and_topics_survive(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", 2, retention_ms="1234567")
+    assert write(lives.cluster, "t", b"a", b"b").base_offset == 0
+    assert write(lives.cluster, "t", b"c", index=1).base_offset == 0
+    assert write(lives.cluster, "t", b"d").base_offset == 2
+    before = lives.cluster.state.controller.image.topics
+    after = lives.crash_and_restart()
+    assert dict(after.state.controller.image.topics) == dict(before)
+    assert values(after, "t") == [(0, b"a"), (1, b"b"), (2, b"d")]
+    assert values(after, "t", 1) == [(0, b"c")]
+    assert write(after, "t", b"e").base_offset == 3
+    assert values(lives.crash_and_restart(), "t")[-1] == (3, b"e")
+
+
+def test_a_process_that_ends_by_itself_leaves_the_same(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    lives.end()
+    after = lives.restart()
+    assert values(after, "t") == [(0, b"a")]
+    assert write(after, "t", b"b").base_offset == 1
+    lives.end()
+    assert values(lives.restart(), "t") == [(0, b"a"), (1, b"b")]
+
+
+def test_segments_go_on(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_bytes="300")
+    for _ in range(3):
+        for i in range(10):
+            write(lives.cluster, "t", b"%d" % i * 40)
+        lives.crash_and_restart()
+    assert [offset for offset, _ in values(lives.cluster, "t")] == list(range(30))
+    assert len(list((tmp_path / "topics").glob("*/*.log"))) > 10
+
+
+def test_commits_quotas_configs_and_producer_ids_survive(tmp_path: Path) -> None:
+    lives = Lives(tmp_path, config={"quota.producer.default": "1M"})
+    lives.cluster.topic("t")
+    assert commit(lives.cluster, "g", "t", 7) == 0
+    limit(lives.cluster, "c", consumer_byte_rate=1000.0)
+    entity = next(entity for entity, _ in lives.cluster.state.quota_store.all() if not entity.client_id)
+    lives.cluster.state.quota_store.set(entity, "producer_byte_rate", None)
+    ids = {lives.cluster.state.next_producer_id() for _ in range(3)}
+    for _ in range(2):
+        after = lives.crash_and_restart()
+        assert committed(after, "g", "t") == 7
+        assert [value for value in after.state.quota_store.all().values()] == [1000.0]
+        new = {after.state.next_producer_id() for _ in range(3)}
+        assert not new & ids
+        ids |= new
+
+
+def test_a_deleted_topic_stays_away_with_its_files_and_its_commits(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    commit(lives.cluster, "g", "t", 1)
+    lives.cluster.state.controller.delete_topic("t")
+    lives.cluster.topic("t")
+    after = lives.crash_and_restart()
+    assert values(after, "t") == []
+    assert committed(after, "g", "t") == -1
+    assert list((tmp_path / "topics").glob("*/*")) == []
+
+
+def test_topic_ids_are_never_drawn_twice(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    seen = set()
+    for i in range(3):
+        lives.cluster.topic(f"t{i}")
+        seen.add(lives.cluster.state.controller.image.topics[f"t{i}"].topic_id)
+        lives.crash_and_restart()
+    assert len(seen) == 3
+
+
+def test_followers_have_what_the_leader_has(tmp_path: Path) -> None:
+    lives = Lives(tmp_path, 3)
+    lives.cluster.topic("t", 1, 3)
+    write(lives.cluster, "t", b"a", acks=-1)
+    hold(lives.cluster, 1, 2)
+    write(lives.cluster, "t", b"b")
+    after = lives.crash_and_restart()
+    assert [values(after, "t", broker_id=i) for i in range(3)] == [[(0, b"a"), (1, b"b")]] * 3
+    assert replica(after, 0).log.high_watermark == 2
+
+
+def test_what_a_new_leader_did_not_have_does_not_come_back(tmp_path: Path) -> None:
+    lives = Lives(tmp_path, 3)
+    lives.cluster.topic("t", 1, 3)
+    write(lives.cluster, "t", b"a", acks=-1)
+    hold(lives.cluster, 1, 2)
+    write(lives.cluster, "t", b"lost")
+    elect(lives.cluster, 1)
+    assert values(lives.cluster, "t") == [(0, b"a")]
+    assert leader(lives.crash_and_restart(), "t") == 1
+    assert values(lives.cluster, "t") == [(0, b"a")]
+    write(lives.cluster, "t", b"b", acks=-1)
+    elect(lives.cluster, 2)
+    epochs = replica(lives.cluster, 2).log.epochs.entries()
+    after = lives.crash_and_restart()
+    assert values(after, "t") == [(0, b"a"), (1, b"b")]
+    assert replica(after, 2).log.epochs.entries() == epochs
+    assert after.state.controller.image.leader_of("t", 0) == (2, 2)
+
+
+def test_P18_a_repeated_batch_is_known_after_a_restart(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    options = {"producer_id": 5, "producer_epoch": 0}
+    for sequence in range(7):
+        write(lives.cluster, "t", b"a", base_sequence=sequence, **options)
+    for _ in range(2):
+        after = lives.crash_and_restart()
+        again = write(after, "t", b"a", base_sequence=6, **options)
+        assert (again.error_code, again.base_offset) == (0, 6)
+        assert write(after, "t", b"a", base_sequence=9, **options).error_code == 45
+        replica(after, 0).log.raise_log_start(7)  # the batches go, the producer does not
+
+
+def test_the_log_start_survives_and_so_does_the_space(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_bytes="300")
+    for i in range(20):
+        write(lives.cluster, "t", b"%02d" % i * 30)
+    replica(lives.cluster, 0).delete_records_before(13)
+    files = sorted(path.name for path in (tmp_path / "topics").glob("*/*"))
+    after = lives.crash_and_restart()
+    assert [offset for offset, _ in values(after, "t")] == list(range(13, 20))
+    assert sorted(path.name for path in (tmp_path / "topics").glob("*/*")) == files
+    replica(after, 0).delete_records_before(20)
+    after = lives.crash_and_restart()
+    assert values(after, "t") == []
+    assert write(after, "t", b"x").base_offset == 20
+    assert values(lives.crash_and_restart(), "t") == [(20, b"x")]
+
+
+def test_a_reset_leaves_nothing(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    commit(lives.cluster, "g", "t", 1)
+    limit(lives.cluster, "c", consumer_byte_rate=1000.0)
+    lives.cluster.state.reset()
+    after = lives.crash_and_restart()
+    assert not after.state.controller.image.topics
+    assert not after.state.quota_store.all()
+    assert list(after.state.groups.offsets()) == []
+    assert list((tmp_path / "topics").iterdir()) == []
