@@ -71,7 +71,7 @@ def _as_a_log(store: Store, facts: LogFacts, walk: _Walk, segments: Sequence[Seg
         cut_bytes = _take_tail(log, walk, segments, facts)
     cut_at = log.log_end_offset if cut_bytes else -1
     log_start = max([state.log_start_offset, *(start.log_start_offset for start in facts.starts)])
-    if state.runs and (not runs or runs[0].start > state.runs[0].start):
+    if state.runs and (runs[0].start > state.runs[0].start if runs else cut is None):
         # The first batches were given back after the last state was told.
         log_start = max(log_start, runs[0].first_offset if runs else state.log_end_offset)
     if log_start > log.log_end_offset:

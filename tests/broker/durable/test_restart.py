@@ -58,7 +58,7 @@ def test_commits_quotas_configs_and_producer_ids_survive(tmp_path: Path) -> None
     for _ in range(2):
         after = lives.crash_and_restart()
         assert committed(after, "g", "t") == 7
-        assert [value for value in after.state.quota_store.all().values()] == [1000.0]
+        assert list(after.state.quota_store.all().values()) == [1000.0]
         new = {after.state.next_producer_id() for _ in range(3)}
         assert not new & ids
         ids |= new
