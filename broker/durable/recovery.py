@@ -16,6 +16,7 @@ from broker.log.named_files import SegmentOnDisk
 from broker.log.producer_state import ProducerEntry
 from broker.log.replica_log import LogState, Placed, ReplicaLog
 from broker.log.runs import OffsetRange
+from broker.log.scan import headers
 from broker.log.store import Store
 from kafkaproto.errors import DecodeError
 from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, check_crc, read_header
@@ -56,7 +57,11 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
     store.adopt(segments, max([state.at, *ends, *(start.at for start in facts.starts)]), now_ms)
     walk = _Walk(segments, verify)
     with store.examined():
-        return _as_a_log(store, facts, walk, segments)
+        recovered = _as_a_log(store, facts, walk, segments)
+    if store.open_bytes:
+        _, first = next(headers(store, store.end_position - store.open_bytes, store.end_position))
+        store.segment_time.appended(store.segment_number, first.max_timestamp, now_ms)
+    return recovered
 
 
 def _as_a_log(store: Store, facts: LogFacts, walk: _Walk, segments: Sequence[SegmentOnDisk]) -> Recovered:
@@ -196,8 +201,6 @@ def _take_tail(log: ReplicaLog, walk: _Walk, segments: Sequence[SegmentOnDisk], 
                 if header.base_offset < log.log_end_offset and len(log.runs):
                     log.truncate_to(header.base_offset)
                 log.store.index.add(position, header.base_offset, header.max_timestamp)
-                if position == at.base:
-                    log.store.segment_time.appended(log.store.segment_number, header.max_timestamp, 0)
                 log.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
         except _Damage as damage:
             return log.store.cut(damage.position, [])

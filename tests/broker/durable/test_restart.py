@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
+
+from broker.durable import ledger
+from broker.testing import cluster
 from tests.broker.durable.lives import Lives, commit, committed, leader, values, write
 from tests.broker.scene import elect, hold, replica
 from tests.broker.wire import limit
@@ -160,3 +165,50 @@ def test_a_reset_leaves_nothing(tmp_path: Path) -> None:
     assert not after.state.quota_store.all()
     assert list(after.state.groups.offsets()) == []
     assert list((tmp_path / "topics").iterdir()) == []
+
+
+def test_time_rolls_a_segment_that_another_process_began(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_ms="1000")
+    first_ms = 1_700_000_000_000
+    write(lives.cluster, "t", b"a", timestamp=first_ms)
+    lives.crash_and_restart()
+    write(lives.cluster, "t", b"b", timestamp=first_ms + 1000)
+    assert len(list((tmp_path / "topics").glob("*/*.log"))) == 1
+    write(lives.cluster, "t", b"c", timestamp=first_ms + 1001)
+    assert len(list((tmp_path / "topics").glob("*/*.log"))) == 2
+
+
+def test_flush_messages_of_a_topic_forces_its_files_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", flush_messages="2")
+    lives.cluster.topic("u")
+    for topic in "tttuuu":
+        write(lives.cluster, topic, b"a")
+    assert len(flushed) == 1
+
+
+def test_old_facts_are_written_anew_when_they_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "LEAST_GROWTH_BYTES", 10_000)
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    for offset in range(500):
+        assert commit(lives.cluster, "g", "t", offset) == 0
+    assert (tmp_path / "facts").stat().st_size < 25_000
+    assert committed(lives.crash_and_restart(), "g", "t") == 499
+
+
+def test_a_cluster_of_a_test_goes_on_and_is_reset(tmp_path: Path) -> None:
+    for expected in ([], [b"a"]):
+        with cluster(topics={"t": 1}, data_dir=tmp_path) as c:
+            assert [record.value for record in c.records("t")] == expected
+            c.produce("t", [b"a"])
+    with cluster(topics={"t": 1}, data_dir=tmp_path) as c:
+        c.reset()
+        assert c.records("t") == []
+    with cluster(topics={"t": 1}, data_dir=tmp_path) as c:
+        assert c.records("t") == []
