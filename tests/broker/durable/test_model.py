@@ -9,13 +9,15 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from broker.errors import KafkaError
 from broker.metadata.image import NO_LEADER
+from broker.testing.memory import VirtualCluster
+from kafkaproto.records.batch import NewRecord, batches, build_batch, records
 from tests.broker.durable.lives import Lives, commit, committed, leader
 from tests.broker.scene import replica
-from tests.broker.wire import limit
+from tests.broker.wire import limit, produce, produced
 
 BROKERS = 3
 TOPICS = ("a", "b")
@@ -33,9 +35,7 @@ class Model:
         self.configs: dict[str, str] = {}
 
 
-def stored(cluster: Any, topic: str, broker_id: int) -> dict[int, bytes]:
-    from kafkaproto.records.batch import batches, records
-
+def stored(cluster: VirtualCluster, topic: str, broker_id: int) -> dict[int, bytes]:
     log = replica(cluster, broker_id, topic).log
     found = [record for made in batches(log.read_all()) for record in records(made.view)]
     return {record.offset: record.value or b"" for record in found if record.offset >= log.log_start_offset}
@@ -52,9 +52,11 @@ class Restarts(RuleBasedStateMachine):
         self.sequences: dict[str, int] = {}
         self.producer_ids: set[int] = set()
         self.number = 0
+        self.create("a", cleaned=True)
+        self.create("b", cleaned=False)
 
     @property
-    def cluster(self) -> Any:
+    def cluster(self) -> VirtualCluster:
         return self.lives.cluster
 
     def learn(self, topic: str) -> None:
@@ -84,11 +86,18 @@ class Restarts(RuleBasedStateMachine):
             self.commits.pop(topic, None)
             self.sequences.pop(topic, None)
 
-    @rule(topic=st.sampled_from(TOPICS), size=st.integers(1, 20), idempotent=st.booleans(), key=st.integers(0, 2))
-    def append(self, topic: str, size: int, idempotent: bool, key: int) -> None:
-        from kafkaproto.records.batch import NewRecord, build_batch
-        from tests.broker.wire import produce, produced
+    @rule(
+        topic=st.sampled_from(TOPICS),
+        count=st.integers(1, 6),
+        size=st.integers(1, 20),
+        idempotent=st.booleans(),
+        key=st.integers(0, 2),
+    )
+    def append(self, topic: str, count: int, size: int, idempotent: bool, key: int) -> None:
+        for _ in range(count):
+            self.append_one(topic, size, idempotent, key)
 
+    def append_one(self, topic: str, size: int, idempotent: bool, key: int) -> None:
         if topic not in self.models or leader(self.cluster, topic) == NO_LEADER:
             return
         model = self.models[topic]
@@ -109,7 +118,7 @@ class Restarts(RuleBasedStateMachine):
         if idempotent:
             self.sequences[topic] = self.sequences.get(topic, 0) + 1
 
-    @rule(topic=st.sampled_from(TOPICS), part=st.floats(0, 1))
+    @rule(topic=st.sampled_from(TOPICS), part=st.sampled_from([0.3, 0.6, 1.0]))
     def delete_records(self, topic: str, part: float) -> None:
         model = self.models.get(topic)
         if model is None or model.cleaned or leader(self.cluster, topic) == NO_LEADER:
@@ -126,14 +135,19 @@ class Restarts(RuleBasedStateMachine):
             self.cluster.state.upkeep.compaction.clean(topic, 0, self.cluster.now_ms)
             self.learn(topic)
 
-    @rule(topic=st.sampled_from(TOPICS), value=st.integers(1, 10**9))
+    @rule(topic=st.sampled_from(TOPICS), number=st.integers(1, 10**6), rate=st.none() | st.just(5.0))
+    def set_something(self, topic: str, number: int, rate: float | None) -> None:
+        self.configure(topic, number)
+        self.commit(topic, number)
+        self.set_quota("x" if number % 2 else "y", rate)
+        self.take_producer_id()
+
     def configure(self, topic: str, value: int) -> None:
         model = self.models.get(topic)
         if model is not None:
             model.configs["retention.bytes"] = str(value)
             self.cluster.state.controller.set_topic_configs(topic, model.configs)
 
-    @rule(topic=st.sampled_from(TOPICS), offset=st.integers(0, 10**6))
     def commit(self, topic: str, offset: int) -> None:
         try:
             if topic in self.models and commit(self.cluster, "g", topic, offset) == 0:
@@ -141,14 +155,12 @@ class Restarts(RuleBasedStateMachine):
         except KafkaError:
             pass  # no coordinator while brokers are down
 
-    @rule(client_id=st.sampled_from(["x", "y"]), rate=st.none() | st.integers(1, 10**9).map(float))
     def set_quota(self, client_id: str, rate: float | None) -> None:
         limit(self.cluster, client_id, consumer_byte_rate=rate)
         self.quotas.pop(client_id, None)
         if rate is not None:
             self.quotas[client_id] = rate
 
-    @rule()
     def take_producer_id(self) -> None:
         given_id = self.cluster.state.next_producer_id()
         assert given_id not in self.producer_ids
@@ -162,15 +174,16 @@ class Restarts(RuleBasedStateMachine):
             for topic in self.models:
                 self.learn(topic)
 
-    @rule(broker_id=st.integers(0, BROKERS - 1))
-    def start(self, broker_id: int) -> None:
-        self.cluster.state.start_broker(broker_id)
+    @rule()
+    def start_all(self) -> None:
+        for broker_id in range(BROKERS):
+            self.cluster.state.start_broker(broker_id)
         self.cluster.run()
         for topic in self.models:
             self.learn(topic)
 
-    @rule(topic=st.sampled_from(TOPICS), follower=st.integers(0, BROKERS - 1), at=st.integers(0, 5))
-    def hold_follower(self, topic: str, follower: int, at: int) -> None:
+    @rule(topic=st.sampled_from(TOPICS), follower=st.integers(0, BROKERS - 1))
+    def hold_follower(self, topic: str, follower: int) -> None:
         if topic in self.models:
             for fetcher in self.cluster.state.nodes[follower].replicas.fetchers.values():
                 if (topic, 0) in fetcher.partitions:
@@ -188,11 +201,11 @@ class Restarts(RuleBasedStateMachine):
         self.cluster.run()
         self.learn(topic)
 
-    @precondition(lambda self: self.number > 0)
     @rule(by_itself=st.booleans())
     def restart(self, by_itself: bool) -> None:
         leaders = {topic: self.cluster.state.controller.image.leader_of(topic, 0) for topic in self.models}
         epochs = {topic: self.epochs(topic) for topic in self.models}
+        producers = {topic: self.producers(topic) for topic in self.models}
         if by_itself:
             self.lives.end()
         else:
@@ -205,10 +218,16 @@ class Restarts(RuleBasedStateMachine):
             if leaders[topic][0] != NO_LEADER:
                 assert image.leader_of(topic, 0) == leaders[topic]
                 assert self.epochs(topic) == epochs[topic]
+                assert self.producers(topic) == producers[topic]
                 for broker_id in range(BROKERS):
                     assert stored(cluster, topic, broker_id) == model.records
             self.learn(topic)
         assert not cluster.state.journal.events("recovery")
+
+    def producers(self, topic: str) -> Any:
+        broker_id = leader(self.cluster, topic)
+        known = {} if broker_id == NO_LEADER else replica(self.cluster, broker_id, topic).log.producers.producers
+        return {producer_id: (entry.epoch, list(entry.batches)) for producer_id, entry in known.items()}
 
     def epochs(self, topic: str) -> Any:
         broker_id = leader(self.cluster, topic)
@@ -233,13 +252,15 @@ class Restarts(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "lives"):
+            self.restart(by_itself=False)
+            self.what_clients_were_told_holds()
             self.lives.end()
             shutil.rmtree(self.folder)
 
 
 Restarts.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=30,
+    max_examples=150,
+    stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
