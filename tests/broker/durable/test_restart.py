@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from broker.durable import ledger
+from broker.errors import KafkaError
+from broker.log.errors import StorageError
 from broker.testing import cluster
+from kafkaproto.records.batch import NewRecord, build_batch
 from tests.broker.durable.lives import Lives, commit, committed, leader, values, write
-from tests.broker.scene import elect, hold, replica
+from tests.broker.scene import elect, fill, hold, replica
 from tests.broker.wire import limit
 
 
@@ -212,3 +215,46 @@ def test_a_cluster_of_a_test_goes_on_and_is_reset(tmp_path: Path) -> None:
         assert c.records("t") == []
     with cluster(topics={"t": 1}, data_dir=tmp_path) as c:
         assert c.records("t") == []
+
+
+@pytest.mark.parametrize("goes_on", [False, True], ids=["nothing after", "batches after"])
+def test_P17_a_producer_is_known_whose_batches_were_deleted_in_the_same_life(tmp_path: Path, goes_on: bool) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    options = {"producer_id": 5, "producer_epoch": 0}
+    for sequence in range(3):
+        write(lives.cluster, "t", b"a", base_sequence=sequence, **options)
+    replica(lives.cluster, 0).delete_records_before(3)
+    if goes_on:
+        write(lives.cluster, "t", b"of another")
+    after = lives.crash_and_restart()
+    assert write(after, "t", b"a", base_sequence=2, **options).base_offset == 2
+    assert write(after, "t", b"a", base_sequence=9, **options).error_code == 45
+
+
+def test_what_compaction_left_survives_and_what_it_began_does_not(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", cleanup_policy="compact", segment_bytes="300")
+    for number in range(12):
+        data = build_batch([NewRecord(b"%02d" % number * 20, b"%d" % (number % 2), 1_700_000_000_000)])
+        fill(lives.cluster, "t", data)
+    state = lives.cluster.state
+    before = values(lives.cluster, "t")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger.PartitionKeeper, "cleaned", _refuse)
+        with pytest.raises(KafkaError):
+            state.upkeep.compaction.clean("t", 0, state.turn.now_ms)
+    assert values(lives.cluster, "t") == before
+    assert values(lives.crash_and_restart(), "t") == before
+    state = lives.cluster.state
+    state.upkeep.compaction.clean("t", 0, state.turn.now_ms)
+    left = values(lives.cluster, "t")
+    assert len(left) < 6
+    assert values(lives.crash_and_restart(), "t") == left
+    assert write(lives.cluster, "t", b"x", timestamp=1).error_code == 87  # no key: still compacted
+    fill(lives.cluster, "t", build_batch([NewRecord(b"z", b"k", 1_700_000_000_000)]))
+    assert values(lives.crash_and_restart(), "t") == [*left, (12, b"z")]
+
+
+def _refuse(self: object, state: object) -> None:
+    raise StorageError("no space left")
