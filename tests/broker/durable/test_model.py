@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -18,6 +19,8 @@ from kafkaproto.records.batch import NewRecord, batches, build_batch, records
 from tests.broker.durable.lives import Lives, commit, committed, leader
 from tests.broker.scene import replica
 from tests.broker.wire import limit, produce, produced
+
+pytestmark = pytest.mark.timeout(240)
 
 BROKERS = 3
 TOPICS = ("a", "b")
@@ -259,7 +262,7 @@ class Restarts(RuleBasedStateMachine):
 
 
 Restarts.TestCase.settings = settings(
-    max_examples=150,
+    max_examples=80,
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -256,5 +256,20 @@ def test_what_compaction_left_survives_and_what_it_began_does_not(tmp_path: Path
     assert values(lives.crash_and_restart(), "t") == [*left, (12, b"z")]
 
 
+def test_a_divergence_is_seen_in_the_bytes_where_its_fact_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger.PartitionKeeper, "begun", lambda self, state: None)
+    lives = Lives(tmp_path, 2)
+    lives.cluster.topic("t", 1, 2)
+    write(lives.cluster, "t", b"a", acks=-1)
+    hold(lives.cluster, 1)
+    write(lives.cluster, "t", b"lost")
+    write(lives.cluster, "t", b"lost")
+    elect(lives.cluster, 1)
+    write(lives.cluster, "t", b"b")
+    assert values(lives.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
+
+
 def _refuse(self: object, state: object) -> None:
     raise StorageError("no space left")
