@@ -7,22 +7,30 @@ No socket and no loop: whoever drives it calls `turn.run(now_ms)` after each thi
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from random import Random
 
 from broker import apis, release
 from broker.clock import Clock, SystemClock
-from broker.config import ClusterConfig, ConfigError
+from broker.config import ClusterConfig, ConfigError, as_text, broker_setting, parse
+from broker.durable import remembered
+from broker.durable.directory import DataDirectory
+from broker.durable.facts import Fact
+from broker.durable.ledger import Ledger
 from broker.errors import KafkaError
 from broker.faults.journal import Journal
 from broker.group.coordinator import GroupCoordinator
+from broker.group.offsets import CommittedOffset, PartitionKey
 from broker.group.settings import GroupSettings
+from broker.log.replica_log import ReplicaLog
 from broker.log.store import MemoryBudget
 from broker.metadata.balance import LeaderBalance
 from broker.metadata.controller import Controller
-from broker.metadata.image import BrokerState, Image
+from broker.metadata.image import BrokerState, Image, PartitionState, Topic
 from broker.node import Node
+from broker.quota.entities import QuotaEntity, parse_entity
 from broker.quota.precedence import Semantics
 from broker.quota.store import ClientQuotaStore, apply_static_quotas
 from broker.registry import Registration
@@ -34,6 +42,8 @@ from broker.turn import Turn
 from kafkaproto.error_codes import ErrorCode
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
+PRODUCER_ID_BLOCK = 1000
+"""How many producer ids are remembered as given at a time, as Kafka's brokers take them from the controller."""
 SEMANTICS = ("kip", "kafka")
 PROFILES = ("test", "kafka")
 
@@ -59,6 +69,8 @@ def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
 class Cluster:
     """brokers: ids are 0 to brokers-1. config: "name" or "<id>.name" to text, as on the command line.
 
+    data_dir: a folder from which the cluster goes on where the last process with it ended; None keeps nothing.
+
     Raises ConfigError or ValueError for what cannot be, in one line that says what can.
     """
 
@@ -73,6 +85,7 @@ class Cluster:
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
         seed: int = 0,
         clock: Clock | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         if not isinstance(brokers, int) or brokers < 1:
             raise ValueError(f"brokers={brokers!r}: allowed is 1 or more, for example 3")
@@ -99,7 +112,25 @@ class Cluster:
         self.budget = MemoryBudget(memory_bytes)
         self.quota_store = ClientQuotaStore()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
-        self.controller = Controller(cluster_id, self.config, self.rng)
+        self._ledger: Ledger | None = None
+        self.topics_left: frozenset[str] = frozenset()
+        """The topics that another process has left in the data directory."""
+        if data_dir is not None:
+            directory = DataDirectory(data_dir, cluster_id)
+            try:
+                self._ledger = Ledger(directory, self.budget, self._all_facts, lambda: self.turn.now_ms)
+                self._begin(brokers, directory.cluster_id, Random(f"{seed} {self._ledger.life}"))
+                self._go_on(self._ledger)
+            except BaseException:
+                directory.close()
+                raise
+        else:
+            self._begin(brokers, cluster_id, self.rng)
+
+    def _begin(self, brokers: int, cluster_id: str, rng: Random) -> None:
+        """Everything as at the first start; a process that goes on with a folder draws other ids than the one before."""
+        self.rng = rng
+        self.controller = Controller(cluster_id, self.config, self.rng, self._remember, self._remember_if_possible)
         self.controller.listeners.append(self._image_changed)
         LeaderBalance(
             self.controller,
@@ -109,20 +140,23 @@ class Cluster:
             lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
         )
         self.groups = self._new_groups()
-        self._stores = Stores(self.budget, self.rng.random)
+        self._stores = Stores(self.budget, self.rng.random, self._ledger)
         self.upkeep = Upkeep(self.config.for_broker(-1), self.timers, self._running_partitions)
-        self._next_producer_id = 0
+        self._next_producer_id = 0 if self._ledger is None else self._ledger.left.next_producer_id
+        self._producer_ids_end = self._next_producer_id
         self._isr_changes: dict[tuple[str, int], set[int]] = {}
         self.request_cost_ms: dict[str, float] = {}
         """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
         self.on_broker_change: list[Callable[[Node], None]] = []
         """Called when a broker stopped or started: the skin closes or opens its listeners."""
-        self._ranges = release.ranges_of(release_name)
+        self._ranges = release.ranges_of(self.release_name)
         self.nodes = [self._new_node(i) for i in range(brokers)]
         self._apply_static_quotas()
+        self._quotas_at_start = self.quota_store.all()
         for node in self.nodes:
             rack = node.config["broker.rack"]
             self.controller.set_broker(BrokerState(node.broker_id, rack, {}, alive=True))
+        self.quota_store.before_change = self._remember_quotas
 
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
@@ -155,7 +189,8 @@ class Cluster:
             offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
             offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
         )
-        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)))
+        keeper = None if self._ledger is None else GroupNotes(self._ledger)
+        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), keeper)
 
     def _apply_static_quotas(self) -> None:
         names = (
@@ -165,6 +200,89 @@ class Cluster:
             "quota.consumer.override",
         )
         apply_static_quotas(self.quota_store, {name: self.config.get(-1, name) for name in names})
+
+    # ---- what outlives the process -------------------------------------------------------------------------------------------
+
+    def _go_on(self, ledger: Ledger) -> None:
+        """Be as the process before was when it ended. All brokers are up again."""
+        left = ledger.left
+        self.topics_left = frozenset(left.topics)
+        self._check_brokers(left.topics.values())
+        for broker_id, layer in left.configs.items():
+            known = {name: parse(broker_setting(name), text) for name, text in layer.items()}
+            of_all = broker_id == remembered.ALL_BROKERS
+            (self.config.dynamic_all if of_all else self.config.dynamic_broker.setdefault(broker_id, {})).update(known)
+        for (components, key), value in left.quotas.items():
+            self.quota_store.set(parse_entity(components), key, value)
+        self.groups.restore(left.groups, self.turn.now_ms)
+        self.controller.restore(left.topics)
+        self._stores.began()
+        ledger.begin()
+        self.controller.give_leaders()
+        for what in ledger.cuts:
+            self.journal.event(self.turn.now_ms, -1, "recovery", cut=what)
+        if left.topics:
+            self.upkeep.wake(self.turn.now_ms)
+
+    def _check_brokers(self, topics: Iterable[Topic]) -> None:
+        for topic in topics:
+            highest = max(r for p in topic.partitions for r in p.replicas)
+            if highest >= len(self.nodes):
+                raise ConfigError(
+                    f"topic {topic.name} of the data directory has a replica on broker {highest}, but there are only "
+                    f"{len(self.nodes)} brokers; for example --brokers {highest + 1}"
+                )
+
+    def _all_facts(self) -> Iterator[Fact]:
+        """Everything that must survive, as it is now."""
+        assert self._ledger is not None
+        yield remembered.life(self._ledger.life)
+        image = self.controller.image
+        for topic in image.topics.values():
+            yield remembered.image([(None, topic)], ())
+        for broker_id, layer in (
+            (remembered.ALL_BROKERS, self.config.dynamic_all),
+            *self.config.dynamic_broker.items(),
+        ):
+            if layer:
+                yield remembered.config(broker_id, {name: as_text(value) or "" for name, value in layer.items()})
+        values = {**dict.fromkeys(self._quotas_at_start), **self.quota_store.all()}
+        yield remembered.quotas([(tuple(entity.components()), key, value) for (entity, key), value in values.items()])
+        for group_id, protocol_type, offsets in self.groups.offsets():
+            yield remembered.commit(group_id, protocol_type, offsets)
+        yield remembered.producer_id(self._producer_ids_end)
+        for topic in image.topics.values():
+            for state in topic.partitions:
+                log = self._log_of(topic, state)
+                if log is not None and (log.log_end_offset > 0 or log.epochs.latest > 0):
+                    yield remembered.log(topic.topic_id, state.index, log.state())
+
+    def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
+        """The log of the leader, or of who was in sync last."""
+        for broker_id in (state.leader, *state.isr, *state.replicas):
+            node = self.nodes[broker_id] if broker_id >= 0 else None
+            partition = None if node is None else node.replicas.find(topic.name, state.index)
+            if partition is not None:
+                return partition.log
+        return None
+
+    def _remember(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        if self._ledger is not None and changed:
+            self._ledger.note_or_refuse(_image_fact(old, new, changed))
+
+    def _remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        if self._ledger is not None and changed:
+            self._ledger.note_if_possible(_image_fact(old, new, changed))
+
+    def _remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
+        if self._ledger is not None:
+            listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
+            self._ledger.note_or_refuse(remembered.quotas(listed))
+
+    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
+        """The settings of a broker (-1: of all) are about to be changed to these. Raises KafkaError 56."""
+        if self._ledger is not None:
+            self._ledger.note_or_refuse(remembered.config(broker_id, layer))
 
     # ---- time ----------------------------------------------------------------------------------------------------------------
 
@@ -283,8 +401,11 @@ class Cluster:
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
     def next_producer_id(self) -> int:
-        """A producer id that nobody has had in this cluster (P-22)."""
+        """A producer id that nobody has had in this cluster (P-22). Raises KafkaError 56."""
         producer_id = self._next_producer_id
+        if producer_id >= self._producer_ids_end and self._ledger is not None:
+            self._ledger.note_or_refuse(remembered.producer_id(producer_id + PRODUCER_ID_BLOCK))
+            self._producer_ids_end = producer_id + PRODUCER_ID_BLOCK
         self._next_producer_id += 1
         return producer_id
 
@@ -314,6 +435,8 @@ class Cluster:
 
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
+        if self._ledger is not None:
+            self._ledger.close()
         self._stores.close()
 
     def reset(self) -> None:
@@ -338,6 +461,28 @@ class Cluster:
         self.turn.run(self.turn.now_ms)
         self.upkeep.rest()
         self.journal.clear()
+        if self._ledger is not None:
+            self._ledger.refresh()
+
+
+class GroupNotes:
+    """Tells what of groups must survive (`broker.group.coordinator.GroupKeeper`)."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def committed(
+        self, group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]
+    ) -> None:
+        self._ledger.note_or_refuse(remembered.commit(group_id, protocol_type, offsets))
+
+    def gone(self, group_id: str) -> None:
+        self._ledger.note_if_possible(remembered.group_gone(group_id))
+
+
+def _image_fact(old: Image, new: Image, changed: Sequence[str]) -> Fact:
+    there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
+    return remembered.image(there, [name for name in changed if name not in new.topics])
 
 
 def java_hash(text: str) -> int:

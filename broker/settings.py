@@ -142,7 +142,7 @@ _BROKER = (
     _long("log.retention.check.interval.ms", 300000, 1),
     _long("log.segment.delete.delay.ms", 60000, 0, acts=False, dynamic=True, topic_name="file.delete.delay.ms"),
     _int("log.index.interval.bytes", 4096, 0, acts=False, dynamic=True, topic_name="index.interval.bytes"),
-    _long("log.flush.interval.messages", LONG_MAX, 1, acts=False, dynamic=True, topic_name="flush.messages"),
+    _long("log.flush.interval.messages", LONG_MAX, 1, dynamic=True, topic_name="flush.messages"),
     _long("log.flush.interval.ms", LONG_MAX, 0, acts=False, dynamic=True, topic_name="flush.ms"),
     _bool("log.cleaner.enable", True),
     _long("log.cleaner.backoff.ms", 15000, 0, dynamic=True),

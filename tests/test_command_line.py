@@ -206,10 +206,25 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         "--release",
         "--profile",
         "--memory",
+        "--data-dir",
         "--seed",
         "--log-level",
     ]
     assert [option for option in wanted if option not in out] == []
+
+
+def test_a_data_directory_keeps_topics_over_restarts_and_its_topic_option_is_no_mistake_then(
+    start: Start, tmp_path: Path
+) -> None:
+    arguments = ("--port", "0", "--data-dir", str(tmp_path / "d"), "--topic", "orders:2")
+    ids = []
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGTERM):
+        running = start(*arguments)
+        answer = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name="orders")]), 12)
+        ids.append((answer.cluster_id, answer.topics[0].topic_id))
+        running.end(number)
+    assert len(set(ids)) == 1
+    assert running.process.returncode == 0
 
 
 def test_the_script_without_a_command_says_how_to_use_it() -> None:

@@ -7,12 +7,26 @@ transactions come with the transaction coordinator.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
+from broker.errors import KafkaError
 from broker.group.group import Group, GroupState, Member
 from broker.group.offsets import CommittedOffset, PartitionKey, expired, is_too_long
 from broker.group.results import UNKNOWN_MEMBER_ID
 from broker.group.settings import GroupSettings
 from kafkaproto.error_codes import ErrorCode
+
+
+class GroupKeeper(Protocol):
+    """Who remembers, for the next process, what groups must not lose."""
+
+    def committed(
+        self, group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]
+    ) -> None:
+        """These offsets are about to be kept. Raises KafkaError: then they must not be."""
+
+    def gone(self, group_id: str) -> None:
+        """There is no such group any more. Never raises."""
 
 
 class Commits:
@@ -27,7 +41,9 @@ class Commits:
         create: Callable[[str, int], Group],
         heard_from: Callable[[Group, Member, int], None],
         settings: Callable[[], GroupSettings],
+        keeper: GroupKeeper | None,
     ) -> None:
+        self._keeper = keeper
         self._groups = groups
         self._create = create
         self._heard_from = heard_from
@@ -99,12 +115,20 @@ class Commits:
     def _keep(self, group: Group, offsets: Mapping[PartitionKey, CommittedOffset]) -> dict[PartitionKey, int]:
         max_bytes = self._settings().offset_metadata_max_bytes
         results: dict[PartitionKey, int] = {}
+        kept: dict[PartitionKey, CommittedOffset] = {}
         for key, committed in offsets.items():
             if is_too_long(committed.metadata, max_bytes):
                 results[key] = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                group.offsets[key] = committed
+                kept[key] = committed
                 results[key] = ErrorCode.NONE
+        if kept and self._keeper is not None:
+            try:
+                self._keeper.committed(group.group_id, group.protocol_type, kept)
+            except KafkaError:
+                # What Kafka makes of a log that cannot be written (`GroupMetadataManager.storeOffsets`).
+                return results | dict.fromkeys(kept, ErrorCode.NOT_COORDINATOR)
+        group.offsets.update(kept)
         return results
 
 

@@ -9,12 +9,13 @@ it; here it gets REBALANCE_IN_PROGRESS, so that its connection is not stuck.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
-from broker.group.commits import Commits
+from broker.group.commits import Commits, GroupKeeper
 from broker.group.group import Group, GroupState, Member
+from broker.group.offsets import CommittedOffset, PartitionKey
 from broker.group.outbox import Outbox
 from broker.group.rebalance import Rebalance
 from broker.group.results import (
@@ -37,16 +38,19 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class GroupCoordinator:
-    """All groups. `random` makes member ids; `commits` is the part that keeps offsets."""
+    """All groups. `random` makes member ids; `commits` is the part that keeps offsets; `keeper` is told what must survive."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, random: Random) -> None:
+    def __init__(
+        self, settings: GroupSettings, timers: Timers, random: Random, keeper: GroupKeeper | None = None
+    ) -> None:
+        self._keeper = keeper
         self._groups: dict[str, Group] = {}
         self._timers = timers
         self._random = random
         self._outbox = Outbox()
         self._rebalance = Rebalance(settings, timers, self._outbox)
         self._sweep: Timer | None = None
-        self.commits = Commits(self._groups, self._create, self._rebalance.heard_from, lambda: self.settings)
+        self.commits = Commits(self._groups, self._create, self._rebalance.heard_from, lambda: self.settings, keeper)
 
     @property
     def settings(self) -> GroupSettings:
@@ -291,6 +295,21 @@ class GroupCoordinator:
             self._end(group, now_ms)
         self._outbox.flush(now_ms)
 
+    def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
+        """(group id, protocol type, committed offsets) of every group that has committed."""
+        for group in self._groups.values():
+            if group.offsets:
+                yield group.group_id, group.protocol_type, group.offsets
+
+    def restore(
+        self, groups: Mapping[str, tuple[str | None, Mapping[PartitionKey, CommittedOffset]]], now_ms: int
+    ) -> None:
+        """Begin with the offsets that another process has left, group by group: (protocol type, offsets). Nobody is a member."""
+        for group_id, (protocol_type, offsets) in groups.items():
+            group = self._create(group_id, now_ms)
+            group.protocol_type = protocol_type
+            group.offsets.update(offsets)
+
     # The life of groups
 
     def _create(self, group_id: str, now_ms: int) -> Group:
@@ -302,6 +321,8 @@ class GroupCoordinator:
     def _end(self, group: Group, now_ms: int) -> None:
         self._rebalance.end(group, now_ms)
         del self._groups[group.group_id]
+        if self._keeper is not None:
+            self._keeper.gone(group.group_id)
         if not self._groups and self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None

@@ -95,6 +95,7 @@ def _alter_broker(context: RequestContext, resource: AlterConfigsResource, valid
     texts = {key: as_text(value) or "" for key, value in layer.items()}
     changed = _apply(resource.configs, texts, _dynamic, lambda key: as_text(config.get(broker_id, key)) or "")
     if not validate_only:
+        cluster.remember_config(broker_id, changed)
         layer.clear()
         layer.update({key: parse(broker_setting(key), text) for key, text in changed.items()})
         cluster.setting_changed()

@@ -7,7 +7,6 @@ Must never know: positions of a log, batches, offsets.
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 import tempfile
@@ -23,10 +22,11 @@ class MemoryBudget:
     so that segment files never take the descriptors that connections need.
     """
 
-    __slots__ = ("file_limit", "limit_bytes", "open_files", "used_bytes")
+    __slots__ = ("file_limit", "limit_bytes", "open_files", "spill", "used_bytes")
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
+        self.spill = Spill(self)
         self.used_bytes = 0
         self.file_limit = _descriptors_allowed() // 2
         self.open_files = 0
@@ -83,18 +83,67 @@ class SegmentFile(FileIO):
 class FileRange:
     """`length` bytes of `file` from `offset` on: what a response sends by `loop.sendfile` or reads by `pread`."""
 
-    __slots__ = ("file", "length", "offset")
+    __slots__ = ("file", "lease", "length", "offset")
 
-    def __init__(self, file: SegmentFile, offset: int, length: int) -> None:
+    def __init__(self, file: SegmentFile, offset: int, length: int, lease: Piece | None = None) -> None:
         self.file = file
         self.offset = offset
         self.length = length
+        self.lease = lease
 
     def __len__(self) -> int:
         return self.length
 
     def read(self) -> bytes:
         return os.pread(self.file.fileno(), self.length, self.offset)
+
+
+class Piece:
+    """`size` bytes of the spill file from `offset` on. They can be lent again when the last reference goes."""
+
+    __slots__ = ("file", "offset", "size", "spill")
+
+    def __init__(self, spill: Spill, file: SegmentFile, offset: int, size: int) -> None:
+        self.spill = spill
+        self.file = file
+        self.offset = offset
+        self.size = size
+
+    def __del__(self) -> None:
+        self.spill.give_back(self)
+
+
+class Spill:
+    """One unlinked file that lends pieces to partitions which are not worth a file of their own once memory is used up."""
+
+    __slots__ = ("_budget", "_end", "_file", "_free", "_lent")
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._file: SegmentFile | None = None
+        self._free: dict[int, list[int]] = {}
+        self._end = 0
+        self._lent = 0
+
+    def lend(self, size: int) -> Piece:
+        """A piece of at least `size` bytes: a power of two, of whole pages. Raises OSError."""
+        size = 1 << (max(size, _PAGE_BYTES) - 1).bit_length()
+        if self._file is None:
+            self._file = SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), self._budget, 0)
+        self._lent += 1
+        free = self._free.get(size)
+        if free:
+            return Piece(self, self._file, free.pop(), size)
+        offset, self._end = self._end, self._end + size
+        return Piece(self, self._file, offset, size)
+
+    def give_back(self, piece: Piece) -> None:
+        self._lent -= 1
+        if self._lent:
+            self._free.setdefault(piece.size, []).append(piece.offset)
+        else:
+            self._file, self._end = None, 0
+            self._free.clear()
 
 
 def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | None:
@@ -111,16 +160,7 @@ def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | 
 
 
 def open_temporary_file(budget: MemoryBudget) -> SegmentFile:
-    """A file in the temporary folder that has no name, so that `kill -9` leaves nothing.
-
-    Raises OSError, also when so many are open that connections would find no descriptor any more.
-    """
-    if budget.open_files >= budget.file_limit:
-        raise OSError(
-            errno.EMFILE,
-            f"{budget.open_files} segment files are open and the memory for records is used up; "
-            "give more memory (--memory) or more descriptors (ulimit -n)",
-        )
+    """A file in the temporary folder that has no name, so that `kill -9` leaves nothing. Raises OSError."""
     return SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), budget, 0)
 
 

@@ -7,6 +7,7 @@ Must never know: the log, transactions' coordinators, a clock (expiry is told th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from broker.log.errors import InvalidBatch
@@ -117,6 +118,16 @@ class ProducerStates:
     def longest_idle_since_ms(self) -> int | None:
         """The earliest of the producers' last timestamps, None without producers."""
         return min((entry.batches[-1].max_timestamp for entry in self.producers.values()), default=None)
+
+    def before(self, offset: int) -> dict[int, ProducerEntry]:
+        """The producers with a remembered batch below `offset`: a log that starts there tells them no longer."""
+        return {i: entry for i, entry in self.producers.items() if entry.batches[0].first_offset < offset}
+
+    def restore(self, producers: Mapping[int, ProducerEntry]) -> None:
+        """Remember these; the entries stay the giver's own."""
+        for producer_id, given in producers.items():
+            entry = self.producers[producer_id] = ProducerEntry(given.epoch)
+            entry.batches = list(given.batches)
 
     def clear(self) -> None:
         self.producers.clear()

@@ -8,15 +8,15 @@ and that truncation and a raised log start keep in range. A refused append chang
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from broker.log import time_lookup
-from broker.log.epochs import UNDEFINED_END, EpochCache, EpochEnd
+from broker.log.epochs import UNDEFINED_END, EpochCache, EpochEnd, EpochStart
 from broker.log.errors import OffsetOutOfRange
-from broker.log.producer_state import ProducerStates
+from broker.log.producer_state import ProducerEntry, ProducerStates
 from broker.log.runs import OffsetRange, Runs
 from broker.log.scan import headers
-from broker.log.store import Region, Store
+from broker.log.store import NO_FLUSH, Region, Store
 from broker.log.time_lookup import FoundRecord
 from kafkaproto.records.batch import PREFIX_BYTES, BatchHeader, patch_offset_and_epoch
 
@@ -59,6 +59,31 @@ class Placed(NamedTuple):
 NOTHING = LogSlice(b"", 0, 0)
 
 
+class LogState(NamedTuple):
+    """What a log is, apart from the bytes: all that cannot be read from the batches that were appended up to position `at`."""
+
+    at: int
+    log_start_offset: int
+    log_end_offset: int
+    first_dirty_offset: int
+    runs: list[OffsetRange]
+    epochs: list[EpochStart]
+    producers: dict[int, ProducerEntry]
+
+
+class Keeper(Protocol):
+    """Who remembers, for the next process, what the bytes of one partition do not say. Told by the replica that leads it."""
+
+    def begun(self, state: LogState) -> None:
+        """A leader begins with this. Never raises: the next process can tell nearly all of it from the bytes."""
+
+    def cleaned(self, state: LogState) -> None:
+        """Compaction is about to leave this. Raises StorageError: then nothing must change."""
+
+    def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
+        """The log start is about to move, over batches of these producers. Raises StorageError: then nothing must change."""
+
+
 class ReplicaLog:
     """A replica's view of its partition's store.
 
@@ -70,6 +95,8 @@ class ReplicaLog:
         "epochs",
         "first_dirty_offset",
         "high_watermark",
+        "is_leader",
+        "keeper",
         "log_end_offset",
         "log_start_offset",
         "producers",
@@ -77,8 +104,10 @@ class ReplicaLog:
         "store",
     )
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, keeper: Keeper | None = None) -> None:
         self.store = store
+        self.keeper = keeper
+        self.is_leader = False
         self.runs = Runs(store)
         self.log_start_offset = 0
         self.log_end_offset = 0
@@ -88,6 +117,41 @@ class ReplicaLog:
         self._newest: Placed | None = None
         self.epochs = EpochCache()
         self.producers = ProducerStates()
+
+    # What the next process is told
+
+    def lead(self, epoch: int) -> None:
+        """This replica's leader epoch begins, before any write (E-3)."""
+        is_news = epoch != self.epochs.latest and (self.log_end_offset > 0 or bool(self.epochs.latest >= 0))
+        self.epochs.assign(epoch, self.log_end_offset)
+        self.is_leader = True
+        if self.keeper is not None and is_news:
+            self.keeper.begun(self.state())
+
+    def follow(self) -> None:
+        """Somebody else leads."""
+        self.is_leader = False
+
+    def state(self) -> LogState:
+        return LogState(
+            self.store.end_position,
+            self.log_start_offset,
+            self.log_end_offset,
+            self.first_dirty_offset,
+            self.runs.as_ranges(),
+            self.epochs.entries(),
+            self.producers.producers,
+        )
+
+    def restore(self, state: LogState) -> None:
+        """Be what another process has left; all of it counts as committed."""
+        self.log_start_offset, self.log_end_offset = state.log_start_offset, state.log_end_offset
+        self.high_watermark = state.log_end_offset
+        self.first_dirty_offset = state.first_dirty_offset
+        self.runs.become(state.runs)
+        for epoch, start_offset in state.epochs:
+            self.epochs.assign(epoch, start_offset)
+        self.producers.restore(state.producers)
 
     # Growing
 
@@ -110,8 +174,10 @@ class ReplicaLog:
         store.segment_time.appended(store.segment_number, max_timestamp, now_ms)
         if max_timestamp < 0:
             store.note_untimed(now_ms)
+        if store.flush_messages < NO_FLUSH:
+            store.appended(header.last_offset_delta + 1)
         store.index.add(position, base_offset, max_timestamp)
-        self._take(Placed(position, header, base_offset, leader_epoch))
+        self.take(Placed(position, header, base_offset, leader_epoch))
         set_time_ms = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
         return Appended(base_offset, self.log_end_offset - 1, set_time_ms, False)
 
@@ -127,7 +193,7 @@ class ReplicaLog:
         leader.check_range(self.log_end_offset)
         newest = leader._newest
         if newest is not None and newest.base_offset == self.log_end_offset and at_least_one and end_offset is None:
-            self._take(newest)  # one batch behind, as a follower in step is
+            self.take(newest)  # one batch behind, as a follower in step is
             return newest.header.size
         stop_offset = leader.log_end_offset if end_offset is None else min(end_offset, leader.log_end_offset)
         taken = 0
@@ -139,11 +205,11 @@ class ReplicaLog:
                     return taken
                 if header.base_offset < self.log_end_offset and len(self.runs):
                     raise ValueError(f"the leader's batch at {header.base_offset} overlaps; truncate this log first")
-                self._take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
+                self.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
                 taken += size_bytes
         return taken
 
-    def _take(self, placed: Placed) -> None:
+    def take(self, placed: Placed) -> None:
         """Make a batch in the store the end of this log."""
         position, header, base_offset, epoch = placed
         end_offset = base_offset + header.last_offset_delta + 1
@@ -283,20 +349,29 @@ class ReplicaLog:
         """Records below `offset` can no longer be read (E-4): DeleteRecords, retention, a leader's log start.
 
         A lower `offset` than the log start changes nothing; one above the log end is a ValueError (see `restart_at`).
-        Raises a high watermark below it. Space comes back when no replica needs it.
+        Raises a high watermark below it. Space comes back when no replica needs it. Raises StorageError, with nothing changed, when
+        a leader's next process could not know.
         """
         if offset <= self.log_start_offset:
             return
         if offset > self.log_end_offset:
             raise ValueError(f"log start {offset} above log end {self.log_end_offset}")
+        if self.keeper is not None and self.is_leader:
+            self.keeper.started(self.store.end_position, offset, self.producers.before(offset))
         self.log_start_offset = offset
         self.high_watermark = max(self.high_watermark, offset)
         self.epochs.truncate_from_start(offset)
         self.runs.cut_start(offset)
 
     def replace_below(self, offset: int, cleaned: Iterable[OffsetRange]) -> None:
-        """Have what compaction left instead of the batches that end before `offset`; that much is clean now."""
-        self.runs.replace_below(offset, cleaned)
+        """Have what compaction left instead of the batches that end before `offset`; that much is clean now.
+
+        Raises StorageError, with nothing changed, when a leader's next process could not know.
+        """
+        runs = self.runs.replaced_below(offset, cleaned)
+        if self.keeper is not None and self.is_leader:
+            self.keeper.cleaned(self.state()._replace(runs=runs, first_dirty_offset=offset))
+        self.runs.become(runs)
         self.first_dirty_offset = offset
 
     def restart_at(self, offset: int) -> None:

@@ -170,15 +170,25 @@ class Runs:
 
     def replace_below(self, offset: int, ranges: Iterable[OffsetRange]) -> None:
         """Have the batches in `ranges`, in order of offsets, instead of every batch that ends before `offset`."""
-        while self._runs and self._runs[0].end_offset <= offset:
-            del self._runs[0]
-        if self._runs:
+        self.become(self.replaced_below(offset, ranges))
+
+    def replaced_below(self, offset: int, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+        """What the runs would be after `replace_below`; nothing changes."""
+        left = [run for run in self.as_ranges() if run.end_offset > offset]
+        if left:
             place = self.locate(offset)
-            place.run.start = place.position
-            place.run.first_offset = max(offset, place.base_offset)
-        else:
+            left[0] = left[0]._replace(start=place.position, first_offset=max(offset, place.base_offset))
+        return [*ranges, *left]
+
+    def as_ranges(self) -> list[OffsetRange]:
+        return [OffsetRange(run.start, run.end, run.first_offset, run.end_offset) for run in self._runs]
+
+    def become(self, ranges: Iterable[OffsetRange]) -> None:
+        """Be these runs."""
+        before = self._runs[-1] if self._runs else None
+        self._runs = [Run(*given) for given in ranges]
+        if before is None or not self._runs or self._runs[-1].end != before.end:
             self._forget_tail()
-        self._runs[:0] = [Run(*given) for given in ranges]
         self._tell_need()
 
     def clear(self) -> None:

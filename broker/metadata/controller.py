@@ -31,19 +31,36 @@ def topic_name_is_legal(name: str) -> bool:
 
 
 class Controller:
-    """Holds `image`. `listeners` are called after each change, in the order in which they were added."""
+    """Holds `image`. `listeners` are called after each change, in the order in which they were added.
 
-    def __init__(self, cluster_id: str, config: ClusterConfig, rng: Random) -> None:
+    remember: called before a change that was asked for; raises KafkaError if it must not happen because it would be forgotten.
+    remember_if_possible: the same for what happened without being asked for; it holds in any case.
+    """
+
+    def __init__(
+        self,
+        cluster_id: str,
+        config: ClusterConfig,
+        rng: Random,
+        remember: Listener | None = None,
+        remember_if_possible: Listener | None = None,
+    ) -> None:
         self.image = Image.empty(cluster_id)
         self.listeners: list[Listener] = []
         self._config = config
         self._rng = rng
+        self._remember = remember
+        self._remember_if_possible = remember_if_possible
+
+    def restore(self, topics: Mapping[str, Topic]) -> None:
+        """Begin with topics that another process has left."""
+        self._follow(self.image.with_topics(topics), tuple(topics))
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
     def set_broker(self, broker: BrokerState) -> None:
         """A new broker, or new addresses of one that is known."""
-        self._publish(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
+        self._show(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
 
     def broker_stopped(self, broker_id: int) -> None:
         """Fence it: it leaves every ISR but those it is the last member of, and its leaderships go to others.
@@ -56,6 +73,10 @@ class Controller:
     def broker_started(self, broker_id: int) -> None:
         """It is alive again; partitions without a leader may get one."""
         self._set_alive(broker_id, True)
+        self.give_leaders()
+
+    def give_leaders(self) -> None:
+        """Let partitions without a leader have one if somebody can."""
         self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
 
     def _set_alive(self, broker_id: int, alive: bool) -> None:
@@ -69,7 +90,7 @@ class Controller:
             if partitions != topic.partitions:
                 changed[topic.name] = replace(topic, partitions=partitions)
         if changed:
-            self._publish(self.image.with_topics(changed), tuple(changed))
+            self._follow(self.image.with_topics(changed), tuple(changed))
 
     def _without_the_dead(self, topic: Topic, p: PartitionState) -> PartitionState:
         alive = self.image.is_alive
@@ -236,7 +257,7 @@ class Controller:
                 partitions[index] = self._settled(replace(state, isr=new, partition_epoch=state.partition_epoch + 1))
                 changed[name] = replace(topic, partitions=tuple(partitions))
         if changed:
-            self._publish(self.image.with_topics(changed), tuple(changed))
+            self._follow(self.image.with_topics(changed), tuple(changed))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make `leader` lead, one epoch on. Raises KafkaError 3 for an unknown partition, 80 when it is not alive and in sync."""
@@ -328,6 +349,18 @@ class Controller:
         return topic
 
     def _publish(self, image: Image, changed: Sequence[str]) -> None:
+        """What was asked for. Raises KafkaError 56 when it cannot be remembered; then nothing has changed."""
+        if self._remember is not None:
+            self._remember(self.image, image, changed)
+        self._show(image, changed)
+
+    def _follow(self, image: Image, changed: Sequence[str]) -> None:
+        """What follows from something that happened already."""
+        if self._remember_if_possible is not None:
+            self._remember_if_possible(self.image, image, changed)
+        self._show(image, changed)
+
+    def _show(self, image: Image, changed: Sequence[str]) -> None:
         old, self.image = self.image, image
         for listener in self.listeners:
             listener(old, image, changed)

@@ -30,6 +30,9 @@ Listener = Callable[[QuotaEntity, str, float | None], None]
 """(entity, key, new value or None when it was removed)."""
 
 
+Change = tuple[QuotaEntity, str, float | None]
+
+
 class QuotaOp(NamedTuple):
     """Set `key` to `value`, or remove it."""
 
@@ -71,9 +74,13 @@ class FilterComponent(NamedTuple):
 
 
 class ClientQuotaStore:
-    """Entities with their values. An entity without values does not exist."""
+    """Entities with their values. An entity without values does not exist.
+
+    before_change: called with what is about to be set for an entity; raises KafkaError if that must not happen.
+    """
 
     def __init__(self) -> None:
+        self.before_change: Callable[[Sequence[Change]], None] = _accept
         self._values: dict[QuotaEntity, dict[str, float]] = {}
         self._listeners: list[Listener] = []
 
@@ -87,6 +94,10 @@ class ClientQuotaStore:
     def unsubscribe(self, listener: Listener) -> None:
         self._listeners.remove(listener)
 
+    def all(self) -> dict[tuple[QuotaEntity, str], float]:
+        """Every value that there is."""
+        return {(entity, key): value for entity, values in self._values.items() for key, value in values.items()}
+
     def get(self, entity: QuotaEntity, key: str) -> float | None:
         values = self._values.get(entity)
         return None if values is None else values.get(key)
@@ -95,6 +106,7 @@ class ClientQuotaStore:
         """Set or (None) remove one value. Raises KafkaError INVALID_REQUEST for what Q-20 forbids."""
         if value is not None:
             check_value(entity, key, value)
+        self.before_change([(entity, key, value)])
         self._apply(entity, key, value)
 
     def clear(self) -> None:
@@ -114,7 +126,7 @@ class ClientQuotaStore:
                 self._alter_one(alteration, validate_only)
                 results[identity] = AlterationResult(alteration.entity)
             except KafkaError as error:
-                results[identity] = _refused(alteration, str(error))
+                results[identity] = AlterationResult(alteration.entity, error.error_code, str(error))
         return list(results.values())
 
     def describe(
@@ -137,8 +149,10 @@ class ClientQuotaStore:
             if not op.remove:
                 check_value(entity, op.key, op.value)
         if not validate_only:
-            for op in alteration.ops:
-                self._apply(entity, op.key, None if op.remove else op.value)
+            changes = [(entity, op.key, None if op.remove else op.value) for op in alteration.ops]
+            self.before_change(changes)
+            for change in changes:
+                self._apply(*change)
 
     def _apply(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         if self.get(entity, key) == value:
@@ -188,6 +202,10 @@ def _parse_rate(name: str, text: str) -> float:
     if found is None or int(found[1]) == 0:
         raise ValueError(f"{name}={text}: allowed is bytes a second above 0, with K, M or G if wanted, as 2M")
     return float(int(found[1]) * _UNITS[found[2].upper()])
+
+
+def _accept(changes: Sequence[Change]) -> None:
+    """Nobody has to be asked."""
 
 
 def _refused(alteration: QuotaAlteration, message: str) -> AlterationResult:

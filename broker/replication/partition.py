@@ -11,6 +11,7 @@ from typing import Protocol
 
 from broker.errors import KafkaError
 from broker.log.compaction import CleaningLimits
+from broker.log.errors import StorageError
 from broker.log.replica_log import ReplicaLog
 from broker.log.retention import Expiry, RetentionLimits
 from broker.log.validation import TopicLimits
@@ -176,11 +177,12 @@ class Partition:
         self.is_leader = state.leader == self.broker_id
         if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
             self.epoch_start_offset = self.log.log_end_offset
-            self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
+            self.log.lead(self.leader_epoch)
             self.followers = {
                 r: Follower(now_ms if r in self.isr else 0) for r in state.replicas if r != self.broker_id
             }
         elif not self.is_leader:
+            self.log.follow()
             self.followers = {}
         else:
             others = [r for r in state.replicas if r != self.broker_id]
@@ -261,7 +263,8 @@ class Partition:
     def delete_records_before(self, offset: int) -> int:
         """Make `offset` (-1: the high watermark) the log start of this leader, for clients that ask (KIP-107); the offset meant.
 
-        Raises KafkaError 44 where records are only compacted, 1 for what is negative or above the high watermark.
+        Raises KafkaError 44 where records are only compacted, 1 for what is negative or above the high watermark, 56 when the disk
+        is full.
         """
         if not self.deletes:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {self.topic} does not delete.")
@@ -269,7 +272,10 @@ class Partition:
         if not 0 <= meant <= self.log.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is not between 0 and {self.log.high_watermark}.")
         if meant > self.log.log_start_offset:
-            self.log.raise_log_start(meant)
+            try:
+                self.log.raise_log_start(meant)
+            except StorageError as error:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             self.changed()
         return meant
 

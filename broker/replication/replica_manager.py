@@ -6,12 +6,13 @@ Must never know wire messages, connections, client quotas or sessions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from broker.config import BrokerConfig
 from broker.errors import KafkaError
 from broker.log.compaction import CleaningLimits
-from broker.log.replica_log import ReplicaLog
+from broker.log.named_files import SegmentFolder
+from broker.log.replica_log import Keeper, LogState, ReplicaLog
 from broker.log.retention import RetentionLimits
 from broker.log.store import MemoryBudget, Store
 from broker.log.validation import TopicLimits
@@ -33,40 +34,74 @@ from kafkaproto.error_codes import ErrorCode
 IsrChange = Callable[[str, int, Sequence[int]], None]
 
 
+class Shelf(Protocol):
+    """Where the partitions of a cluster lie on a disk, and what the process before left there."""
+
+    def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
+
+    def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
+
+    def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
+        """Give a new store the segments that there are; what its log was, None if there was none."""
+
+
 class Stores:
     """The bytes of all partitions of a cluster: one store per partition, shared by its replicas (house, "One store per partition").
 
-    draw: numbers in 0..1 from the cluster's seed, for the jitter of segments.
+    draw: numbers in 0..1 from the cluster's seed, for the jitter of segments. shelf: where they lie if they outlive the process.
     """
 
-    def __init__(self, budget: MemoryBudget, draw: Callable[[], float]) -> None:
+    def __init__(self, budget: MemoryBudget, draw: Callable[[], float], shelf: Shelf | None = None) -> None:
         self.budget = budget
         self._draw = draw
+        self._shelf = shelf
         self._stores: dict[tuple[bytes, int], Store] = {}
+        self._left: dict[tuple[bytes, int], LogState] = {}
 
-    def of(self, topic_id: bytes, index: int, segment_bytes: int) -> Store:
+    def new_log(self, topic_id: bytes, index: int, segment_bytes: int) -> ReplicaLog:
+        """A replica's log, as the process before left it."""
+        keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
+        log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper)
+        left = self._left.get((topic_id, index))
+        if left is not None:
+            log.restore(left)
+        return log
+
+    def _of(self, topic_id: bytes, index: int, segment_bytes: int) -> Store:
         key = (topic_id, index)
         store = self._stores.get(key)
         if store is None:
-            store = self._stores[key] = Store(self.budget, segment_bytes)
+            folder = None if self._shelf is None else self._shelf.folder(topic_id, index)
+            store = self._stores[key] = Store(self.budget, segment_bytes, folder)
             store.segment_time.draw = self._draw
+            left = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
+            if left is not None:
+                self._left[key] = left
         return store
+
+    def began(self) -> None:
+        """All replicas that there were are there again: those that come later begin empty."""
+        self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:
         store = self._stores.pop((topic_id, index), None)
         if store is not None:
             store.close()
+            if store.folder is not None:
+                store.folder.remove()
 
     def close(self) -> None:
-        """Forget all."""
-        for key in list(self._stores):
-            self.forget(*key)
+        """Forget all; what lies under a name stays."""
+        for store in self._stores.values():
+            store.leave()
+        self._stores.clear()
 
 
 class TopicSettings(NamedTuple):
     """What the settings of a topic mean to each of its partitions. deletes: whether records may be deleted before they are compacted.
 
-    segment_ms, jitter_ms: after what time a segment ends, and by how much each may be shorter.
+    segment_ms, jitter_ms: after what time a segment ends, and by how much each may be shorter. flush_messages: after how many records
+    a data directory's files are forced to the disk.
     """
 
     limits: TopicLimits
@@ -74,6 +109,7 @@ class TopicSettings(NamedTuple):
     deletes: bool
     segment_ms: int
     jitter_ms: int
+    flush_messages: int
     retention: RetentionLimits
     cleaning: CleaningLimits | None
     down_converts: bool
@@ -159,15 +195,16 @@ class ReplicaManager:
         partition.down_converts = settings.down_converts
         store = partition.log.store
         store.segment_bytes = settings.limits.segment_bytes
+        store.flush_messages = settings.flush_messages
         store.segment_time.segment_ms, store.segment_time.jitter_ms = settings.segment_ms, settings.jitter_ms
 
     def _make(self, topic: Topic, index: int) -> Partition:
-        store = self._stores.of(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
+        log = self._stores.new_log(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
         partition = Partition(
             topic,
             index,
             self.broker_id,
-            ReplicaLog(store),
+            log,
             lag_max_ms=self._config["replica.lag.time.max.ms"],
             soon=self._turn.soon,
             on_isr=self._isr_moved,
@@ -206,6 +243,7 @@ class ReplicaManager:
             # What is never closed is never compacted (`LogConfig.maxSegmentMs`).
             segment_ms=min(segment_ms, cleaning.max_lag_ms) if compact else segment_ms,
             jitter_ms=value("segment.jitter.ms"),
+            flush_messages=value("flush.messages"),
             retention=RetentionLimits(value("retention.ms"), value("retention.bytes"))
             if deletes
             else RetentionLimits(),

@@ -86,8 +86,11 @@ class Retention(Chore):
             due_ms = self.due_ms(partition, now_ms)
             if partition.retention.size_bytes >= 0 or (due_ms is not None and now_ms >= due_ms):
                 partition.expiry = None
-                if retention.expire(partition.log, partition.retention, now_ms):
-                    partition.expired(now_ms)
+                try:
+                    if retention.expire(partition.log, partition.retention, now_ms):
+                        partition.expired(now_ms)
+                except StorageError as error:
+                    logger.error("%s keeps what has expired: %s", partition, error)
 
     def due_ms(self, partition: Partition, now_ms: int) -> int | None:
         log, known = partition.log, partition.expiry

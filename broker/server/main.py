@@ -135,6 +135,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--memory", type=_size, default=_size("256M"), metavar="SIZE", help="for records, before temporary files (256M)"
     )
+    made.add_argument(
+        "--data-dir", metavar="DIR", help="a folder that keeps everything over restarts; without it nothing is kept"
+    )
     made.add_argument("--seed", type=_seed, default=0, metavar="N", help="of all ids that are drawn (0)")
     made.add_argument(
         "--log-level",
@@ -170,6 +173,7 @@ async def _run(options: argparse.Namespace) -> None:
         profile=options.profile,
         memory_bytes=options.memory,
         seed=options.seed,
+        data_dir=options.data_dir,
     )
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -202,6 +206,8 @@ def _get_ready(cluster: Cluster) -> None:
 
 def _make_topics(cluster: Cluster, topics: Sequence[tuple[str, int, int]]) -> None:
     for name, partitions, replicas in topics:
+        if name in cluster.topics_left:
+            continue
         try:
             cluster.controller.create_topic(cluster.controller.plan_topic(name, partitions, replicas))
         except KafkaError as error:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
@@ -54,6 +55,7 @@ class Options(TypedDict, total=False):
     profile: str
     memory_bytes: int
     seed: int
+    data_dir: str | os.PathLike[str] | None
 
 
 def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Options) -> Cluster:
@@ -71,6 +73,7 @@ def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Opti
         memory_bytes=options.get("memory_bytes", DEFAULT_MEMORY_BYTES),
         seed=options.get("seed", 0),
         clock=new_clock(options.get("clock", "jump")),
+        data_dir=options.get("data_dir"),
     )
 
 
@@ -140,6 +143,8 @@ class Handle(ABC):
                 f"topics={self._topics!r}: allowed is a dict of names to partitions, for example {{'t': 3}}"
             )
         for name, wanted in self._topics.items():
+            if name in self._run(lambda: self.state.topics_left & self.state.controller.image.topics.keys()):
+                continue
             if isinstance(wanted, int):
                 self.create_topic(name, wanted)
             else:

@@ -7,11 +7,13 @@ import random
 import resource
 import socket
 import stat
+from pathlib import Path
 
 import pytest
 
 from broker.log import files
 from broker.log.errors import StorageError
+from broker.log.named_files import FEWEST_OPEN, FilePool, SegmentFolder
 from broker.log.store import SMALL_SEGMENT_BYTES, FileRange, MemoryBudget, Store
 
 PLENTY = 1 << 30
@@ -235,14 +237,80 @@ def test_segment_files_take_half_of_the_descriptors_that_the_process_may_open(
     assert MemoryBudget(0).file_limit == file_limit
 
 
+def test_small_partitions_beyond_the_memory_share_one_file() -> None:
+    before = open_descriptors()
+    budget = MemoryBudget(0)
+    stores = [Store(budget) for _ in range(500)]
+    for turn in range(5):
+        for number, store in enumerate(stores):
+            assert store.append(bytes([turn, number & 255]) * 700) == 1400 * turn
+    assert budget.open_files == 1
+    assert open_descriptors() == before + 1
+    for number, store in enumerate(stores):
+        assert all(content(store, 1400 * turn, 1400) == bytes([turn, number & 255]) * 700 for turn in range(5))
+        store.close()
+    assert open_descriptors() == before
+
+
 def test_segment_files_leave_descriptors_to_connections() -> None:
-    """Beyond the memory budget each partition needs a file; when half of all descriptors are taken an append fails and says why."""
+    """When half of all descriptors are taken, large partitions beyond the memory go into the shared file too."""
     budget = MemoryBudget(0)
     budget.file_limit = 3
-    stores = [Store(budget) for _ in range(4)]
-    for store in stores[:3]:
-        store.append(b"x" * 100)
-    with pytest.raises(StorageError, match=r"--memory.*ulimit"):
-        stores[3].append(b"x" * 100)
+    stores = [Store(budget) for _ in range(6)]
+    for store in stores:
+        for turn in range(4):
+            store.append(bytes([turn]) * SMALL_SEGMENT_BYTES)
+    assert budget.open_files <= 3
+    for store in stores:
+        assert all(
+            content(store, SMALL_SEGMENT_BYTES * turn, 10) == bytes([turn]) * 10
+            and content(store, SMALL_SEGMENT_BYTES * (turn + 1) - 10, 10) == bytes([turn]) * 10
+            for turn in range(4)
+        )
+
+
+def test_a_piece_of_the_shared_file_is_lent_again_only_when_nobody_sends_of_it() -> None:
+    budget = MemoryBudget(0)
+    kept, store = Store(budget), Store(budget)
+    kept.append(b"k" * 100)
+    store.append(b"a" * 100)
+    being_sent = store.region(0, 100)
+    store.close()
+    Store(budget).append(b"b" * 100)
+    assert isinstance(being_sent, FileRange) and being_sent.read() == b"a" * 100
+    offset = being_sent.offset
+    del being_sent
+    after = Store(budget)
+    after.append(b"c" * 100)
+    region = after.region(0, 100)
+    assert isinstance(region, FileRange) and region.offset == offset
+
+
+def test_named_files_are_opened_again_when_there_are_more_than_may_be_open(tmp_path: Path) -> None:
+    budget = MemoryBudget(0)
+    pool = FilePool(budget, FEWEST_OPEN)
+    stores = [Store(budget, 1000, SegmentFolder(tmp_path / str(i), pool)) for i in range(3 * FEWEST_OPEN)]
+    for turn in range(6):
+        for number, store in enumerate(stores):
+            store.append(bytes([turn, number]) * 200)
+    assert budget.open_files == len(pool) == FEWEST_OPEN
+    being_sent = stores[0].region(0, 400)
+    for number, store in enumerate(stores):
+        assert all(content(store, 400 * turn, 400) == bytes([turn, number]) * 200 for turn in range(6))
     stores[0].close()
-    assert stores[3].append(b"x" * 100) == 0
+    assert isinstance(being_sent, FileRange) and being_sent.read() == bytes([0, 0]) * 200
+    assert list((tmp_path / "0").iterdir()) == []
+    assert len(list((tmp_path / "1").iterdir())) == 3
+
+
+def test_flush_messages_forces_named_files_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    store = Store(MemoryBudget(0), 1000, SegmentFolder(tmp_path / "p", FilePool(MemoryBudget(0))))
+    store.append(b"x" * 100)
+    store.appended(50)
+    assert flushed == []
+    store.flush_messages = 60
+    store.append(b"x" * 100)
+    store.appended(10)
+    assert len(flushed) == 1

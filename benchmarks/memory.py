@@ -1,0 +1,267 @@
+"""How much memory the broker takes: much data, many partitions, many connections. `python -m benchmarks.memory [WHAT...]`.
+
+Each is a broker process of its own, looked at from outside. WHAT: records, replicas, partitions, partitions-on-disk, connections.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.raw_client import batch_of, connect, frame, read_answer, read_exactly
+from benchmarks.report import write_section
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.header import decode_response_header
+from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+MB = 1e6
+FETCH_BYTES = 10 << 20
+IN_FLIGHT = 200
+DESCRIPTORS = 1024
+Row = tuple[str, str, str]
+
+
+class Broker:
+    """A running process. `resident` is in bytes."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+        self.process = process
+        self.address = address
+
+    def resident(self) -> int:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
+        return int(line.split()[1]) * 1024
+
+    def descriptors(self) -> int:
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+
+@contextmanager
+def broker(*options: str, descriptors: int | None = None) -> Iterator[Broker]:
+    def limit() -> None:
+        if descriptors is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+    command = [sys.executable, "-m", "broker", "--port", "0", "--log-level", "error", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=limit)
+    assert process.stdout is not None
+    try:
+        yield Broker(process, process.stdout.readline().strip())
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def create(sock: socket.socket, name: str, partitions: int, replicas: int = 1) -> None:
+    sock.sendall(
+        frame(ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([CreatableTopic(name, partitions, replicas)], 60_000))
+    )
+    answer = read_answer(sock)
+    response, _ = codec(ApiKey.CREATE_TOPICS, 4).decode_response(memoryview(answer), 4, len(answer))
+    if response.topics[0].error_code:
+        raise RuntimeError(f"cannot create {name}: {response.topics[0]}")
+
+
+def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count: int = 1) -> None:
+    """`count` times the same batch, many requests in flight; every answer is looked at."""
+    request = ProduceRequest(
+        None, 1, 30_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
+    )
+    data = frame(ApiKey.PRODUCE, 7, request)
+    sent = answered = 0
+    while answered < count:
+        more = min(IN_FLIGHT, count - sent) if sent - answered < IN_FLIGHT else 0
+        sock.sendall(data * more)
+        sent += more
+        for _ in range(min(IN_FLIGHT, sent - answered)):
+            answer = read_answer(sock)
+            # behind the correlation id: one topic, its name, one partition, its index, and then the error
+            at = 4 + 4 + 2 + len(topic) + 4 + 4
+            if answer[at : at + 2] != bytes(2):
+                raise RuntimeError(f"produce answered error {int.from_bytes(answer[at : at + 2], 'big')}")
+            answered += 1
+
+
+def read_all(sock: socket.socket, topic: str, batch_bytes: int, count: int) -> None:
+    """Fetch `count` batches of one record and `batch_bytes` each from the beginning on."""
+    buffer = memoryview(bytearray(FETCH_BYTES + (1 << 20)))
+    offset = 0
+    while offset < count:
+        wanted = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
+        request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES)
+        request.topics = [FetchTopic(topic, partitions=[wanted])]
+        sock.sendall(frame(ApiKey.FETCH, 11, request))
+        length = bytearray(4)
+        read_exactly(sock, memoryview(length))
+        size = int.from_bytes(length, "big")
+        read_exactly(sock, buffer[:size])
+        _, at = decode_response_header(ApiKey.FETCH, 11, buffer, 0, size)
+        response, _ = codec(ApiKey.FETCH, 11).decode_response(buffer, at, size)
+        data = response.responses[0].partitions[0]
+        if data.error_code or not data.records:
+            raise RuntimeError(f"fetch at {offset} answered error {data.error_code}")
+        offset += len(data.records) // batch_bytes
+
+
+def much_data(total_bytes: int, replicas: int, reads: int = 3) -> list[Row]:
+    batch = batch_of(1, 1024 - len(batch_of(1, 0)))
+    count = total_bytes // len(batch)
+    with broker("--brokers", str(replicas)) as running, connect(running.address) as sock:
+        create(sock, "t", 1, replicas)
+        most = 0
+        for _ in range(10):
+            produce(sock, "t", 0, batch, count // 10)
+            most = max(most, running.resident())
+        for _ in range(reads):
+            read_all(sock, "t", len(batch), count // 10 * 10)
+            most = max(most, running.resident())
+    what = f"{total_bytes / 1e9:g} GB in batches of 1 KB, read {reads} times, {replicas} replica{'s' if replicas > 1 else ''}"
+    return [(what + ": resident, MB", f"{most / MB:.0f}", "< 200")]
+
+
+def many_partitions(partitions: int, memory: str, records: int = 100) -> list[Row]:
+    batch = batch_of(records, 100)
+    with (
+        broker("--memory", memory, descriptors=DESCRIPTORS) as running,
+        connect(running.address) as sock,
+    ):
+        create(sock, "t", partitions)
+        for index in range(partitions):
+            produce(sock, "t", index, batch)
+        resident, descriptors = running.resident(), running.descriptors()
+    what = f"{partitions:,} partitions with {records} records of 100 B, --memory {memory}"
+    return [
+        (what + ": resident, MB", f"{resident / MB:.0f}", "< 300"),
+        (what + ": descriptors", str(descriptors), f"< {DESCRIPTORS}"),
+    ]
+
+
+def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
+    """Each connection is parked in a long poll of a partition of its own; another process appends to them in turn."""
+    with broker() as running, connect(running.address) as control:
+        create(control, "t", connections)
+        before = running.resident()
+        selector = selectors.DefaultSelector()
+        for index in range(connections):
+            sock = connect(running.address)
+            selector.register(sock, selectors.EVENT_READ, index)
+            _park(sock, index, 0)
+        read_answer_of_metadata(control)
+        after = running.resident()
+        start, stamps = multiprocessing.Event(), multiprocessing.SimpleQueue()
+        appender = multiprocessing.Process(
+            target=_append_in_turn, args=(running.address, connections, per_second, seconds, start, stamps)
+        )
+        appender.start()
+        start.set()
+        woken: dict[tuple[int, int], float] = {}
+        offsets = [0] * connections
+        appended: list[tuple[int, int, float]] = []
+        while len(woken) < int(per_second * seconds):
+            for key, _ in selector.select(10):
+                sock, index = key.fileobj, key.data
+                assert isinstance(sock, socket.socket)
+                read_answer(sock)
+                woken[(index, offsets[index])] = time.perf_counter()
+                offsets[index] += 1
+                _park(sock, index, offsets[index])
+        appended = stamps.get()
+        appender.join()
+        for key in list(selector.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+        selector.close()
+    late = sorted(woken[(index, offset)] - at for index, offset, at in appended)
+    p99_ms = late[int(len(late) * 0.99)] * 1000
+    return [
+        (
+            f"{connections:,} connections in a long poll: KB each",
+            f"{(after - before) / connections / 1000:.1f}",
+            "< 40",
+        ),
+        (f"from {per_second} appends a second to the answer, p99, ms", f"{p99_ms:.1f}", "< 50"),
+    ]
+
+
+def _park(sock: socket.socket, index: int, offset: int) -> None:
+    request = FetchRequest(max_wait_ms=600_000, min_bytes=1, max_bytes=1 << 20)
+    request.topics = [FetchTopic("t", partitions=[FetchPartition(index, -1, offset, -1, -1, 1 << 20)])]
+    sock.sendall(frame(ApiKey.FETCH, 11, request))
+
+
+def read_answer_of_metadata(sock: socket.socket) -> None:
+    """A round trip: what was sent before on other connections has been read by then, or nearly."""
+    from kafkaproto.messages.metadata import MetadataRequest
+
+    for _ in range(100):
+        sock.sendall(frame(ApiKey.METADATA, 4, MetadataRequest([])))
+        read_answer(sock)
+
+
+def _append_in_turn(
+    address: str,
+    connections: int,
+    per_second: int,
+    seconds: float,
+    start: multiprocessing.synchronize.Event,
+    stamps: multiprocessing.SimpleQueue[list[tuple[int, int, float]]],
+) -> None:
+    batch = batch_of(1, 100)
+    offsets = [0] * connections
+    appended = []
+    with connect(address) as sock:
+        start.wait()
+        begun = time.perf_counter()
+        for number in range(int(per_second * seconds)):
+            index = number % connections
+            time.sleep(max(0.0, begun + number / per_second - time.perf_counter()))
+            appended.append((index, offsets[index], time.perf_counter()))
+            produce(sock, "t", index, batch)
+            offsets[index] += 1
+    stamps.put(appended)
+
+
+WORKS: dict[str, Callable[[], list[Row]]] = {
+    "records": lambda: much_data(5_000_000_000, 1),
+    "replicas": lambda: much_data(5_000_000_000, 3),
+    "partitions": lambda: many_partitions(10_000, "256M"),
+    "partitions-on-disk": lambda: many_partitions(10_000, "1M"),
+    "connections": lambda: many_connections(1000, 10),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", choices=[*WORKS, []], help="all without any")
+    chosen = parser.parse_args(arguments).what or list(WORKS)
+    rows: list[Row] = []
+    for what in chosen:
+        made = WORKS[what]()
+        rows += made
+        for row in made:
+            print("  ".join(row), flush=True)
+    if chosen == list(WORKS):
+        write_section(
+            "memory",
+            "Memory",
+            "python -m benchmarks.memory",
+            "The broker's process, seen from outside. Memory files (`--memory`, 256M) are not part of what is resident.",
+            ("what", "seen", "wanted"),
+            rows,
+        )
+
+
+if __name__ == "__main__":
+    main()

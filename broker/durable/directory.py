@@ -1,0 +1,118 @@
+"""The folder itself: who holds it, which format it has, what lies where. Must never know topics, batches or facts.
+
+lock                                      the process that has it
+meta.json                                 format and cluster id
+facts                                     see `facts`
+topics/<topic id>-<partition>/<position>.log
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from broker.config import ConfigError
+
+FORMAT = 1
+OWN_NAMES = frozenset({"lock", "meta.json", "meta.json.new", "facts", "facts.new", "topics"})
+EXAMPLE = "for example --data-dir ./kafka-data"
+
+
+class DataDirectory:
+    """An open data directory, locked for this process until `close`. Raises ConfigError in one line when it cannot be had.
+
+    new_cluster_id: for a folder that is new; `cluster_id` is the one that holds.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], new_cluster_id: str) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise ConfigError(f"data directory {path}: that is a file; give a folder, {EXAMPLE}") from None
+        except OSError as error:
+            raise ConfigError(f"data directory {path} cannot be made: {error.strerror}; {EXAMPLE}") from None
+        self._check_content()
+        self._lock = self._lock_or_refuse()
+        try:
+            self.cluster_id = self._meta(new_cluster_id)
+            (self.path / "topics").mkdir(exist_ok=True)
+        except OSError as error:
+            self.close()
+            raise ConfigError(f"data directory {path} cannot be used: {error.strerror}; {EXAMPLE}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def facts(self) -> Path:
+        return self.path / "facts"
+
+    def partition(self, topic_id: bytes, index: int) -> Path:
+        return self.path / "topics" / f"{topic_id.hex()}-{index}"
+
+    def partitions(self) -> list[Path]:
+        """The folders of partitions that are there, of topics that are known or not."""
+        return sorted((self.path / "topics").iterdir())
+
+    def close(self) -> None:
+        """Let others have it."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _check_content(self) -> None:
+        try:
+            names = {entry.name for entry in self.path.iterdir()}
+        except OSError as error:
+            raise ConfigError(f"data directory {self.path} cannot be read: {error.strerror}; {EXAMPLE}") from None
+        if not names <= OWN_NAMES and "meta.json" not in names:
+            foreign = min(names - OWN_NAMES)
+            raise ConfigError(
+                f"data directory {self.path} holds other things ({foreign}); give an empty folder, {EXAMPLE}"
+            )
+
+    def _lock_or_refuse(self) -> int:
+        try:
+            lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise ConfigError(f"data directory {self.path} cannot be written: {error.strerror}; {EXAMPLE}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(lock)
+            raise ConfigError(
+                f"data directory {self.path} is held by process {holder}; end it or give another folder, {EXAMPLE}"
+            ) from None
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            os.close(lock)
+            raise ConfigError(f"data directory {self.path} cannot be written: {error.strerror}; {EXAMPLE}") from None
+        return lock
+
+    def _meta(self, new_cluster_id: str) -> str:
+        path = self.path / "meta.json"
+        if not path.exists():
+            new = path.with_name("meta.json.new")
+            new.write_text(json.dumps({"format": FORMAT, "cluster_id": new_cluster_id}) + "\n")
+            new.rename(path)
+            return new_cluster_id
+        try:
+            meta: dict[str, Any] = json.loads(path.read_text())
+            version, cluster_id = int(meta["format"]), str(meta["cluster_id"])
+        except (ValueError, KeyError, TypeError):
+            raise ConfigError(
+                f"data directory {self.path}: meta.json is not ours; give an empty folder, {EXAMPLE}"
+            ) from None
+        if version > FORMAT:
+            raise ConfigError(
+                f"data directory {self.path} has format {version}; this release reads up to {FORMAT}; "
+                f"use a newer kafkaproto or an empty folder, {EXAMPLE}"
+            )
+        return cluster_id

@@ -1,0 +1,195 @@
+"""What all facts together say: the state that the next process begins with. Each kind of fact has its form here, both ways.
+
+Must never know files, or who acts on any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from broker.durable.facts import Fact
+from broker.durable.recovery import LogFacts, LogStart
+from broker.group.offsets import CommittedOffset, PartitionKey
+from broker.log.epochs import EpochStart
+from broker.log.producer_state import ProducerEntry, RememberedBatch
+from broker.log.replica_log import LogState
+from broker.log.runs import OffsetRange
+from broker.metadata.image import PartitionState, Topic
+
+Components = tuple[tuple[str, str | None], ...]
+ALL_BROKERS = -1
+
+
+class Remembered:
+    """Replays facts in order. quotas: a removed one stays as None, because it may have been given at start."""
+
+    def __init__(self, facts: Iterable[Fact]) -> None:
+        self.life = 0
+        self.was_closed = False
+        self.topics: dict[str, Topic] = {}
+        self.configs: dict[int, dict[str, str]] = {}
+        self.quotas: dict[tuple[Components, str], float | None] = {}
+        self.groups: dict[str, tuple[str | None, dict[PartitionKey, CommittedOffset]]] = {}
+        self.next_producer_id = 0
+        self.logs: dict[tuple[bytes, int], LogFacts] = {}
+        for fact in facts:
+            self.was_closed = False
+            getattr(self, f"_on_{fact['kind']}")(fact)
+
+    def logs_of(self, topic_id: bytes, index: int) -> LogFacts:
+        return self.logs.get((topic_id, index)) or LogFacts()
+
+    def _on_life(self, fact: Fact) -> None:
+        self.life = fact["number"]
+
+    def _on_closed(self, fact: Fact) -> None:
+        self.was_closed = True
+
+    def _on_image(self, fact: Fact) -> None:
+        for name in fact["deleted"]:
+            gone = self.topics.pop(name, None)
+            if gone is not None:
+                for state in gone.partitions:
+                    self.logs.pop((gone.topic_id, state.index), None)
+                for _, offsets in self.groups.values():
+                    for key in [key for key in offsets if key[0] == name]:
+                        del offsets[key]
+        for told in fact["topics"]:
+            before = self.topics.get(told["name"])
+            topic_id = bytes.fromhex(told["id"])
+            known = before.partitions if before is not None and before.topic_id == topic_id else ()
+            states = {state.index: state for state in known}
+            states.update((p[0], _partition(p)) for p in told["partitions"])
+            self.topics[told["name"]] = Topic(
+                told["name"], topic_id, tuple(states[i] for i in sorted(states)), dict(told["configs"])
+            )
+
+    def _on_config(self, fact: Fact) -> None:
+        self.configs[fact["broker"]] = dict(fact["layer"])
+
+    def _on_quotas(self, fact: Fact) -> None:
+        for components, key, value in fact["set"]:
+            self.quotas[(tuple((kind, name) for kind, name in components), key)] = value
+
+    def _on_commit(self, fact: Fact) -> None:
+        _, offsets = self.groups.get(fact["group"], (None, {}))
+        self.groups[fact["group"]] = fact["type"], offsets
+        for topic, index, *committed in fact["offsets"]:
+            offsets[(topic, index)] = CommittedOffset(*committed)
+
+    def _on_group_gone(self, fact: Fact) -> None:
+        self.groups.pop(fact["group"], None)
+
+    def _on_producer_id(self, fact: Fact) -> None:
+        self.next_producer_id = fact["next"]
+
+    def _on_log(self, fact: Fact) -> None:
+        state = LogState(
+            fact["at"],
+            fact["start"],
+            fact["end"],
+            fact["dirty"],
+            [OffsetRange(*run) for run in fact["runs"]],
+            [EpochStart(*epoch) for epoch in fact["epochs"]],
+            _producers(fact["producers"]),
+        )
+        self.logs[(bytes.fromhex(fact["topic"]), fact["partition"])] = LogFacts(state)
+
+    def _on_log_start(self, fact: Fact) -> None:
+        known = self.logs.setdefault((bytes.fromhex(fact["topic"]), fact["partition"]), LogFacts())
+        known.starts.append(LogStart(fact["at"], fact["start"], _producers(fact["producers"])))
+
+
+def life(number: int) -> Fact:
+    return {"kind": "life", "number": number}
+
+
+def closed() -> Fact:
+    """The process ended by itself: everything before this was written whole."""
+    return {"kind": "closed"}
+
+
+def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> Fact:
+    """changed: (before, after) of each topic; only the partitions that differ are written."""
+    return {"kind": "image", "topics": [_topic(before, after) for before, after in changed], "deleted": list(deleted)}
+
+
+def config(broker_id: int, layer: Mapping[str, str]) -> Fact:
+    return {"kind": "config", "broker": broker_id, "layer": dict(layer)}
+
+
+def quotas(changed: Iterable[tuple[Components, str, float | None]]) -> Fact:
+    return {"kind": "quotas", "set": [[list(components), key, value] for components, key, value in changed]}
+
+
+def commit(group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]) -> Fact:
+    listed = [[*key, *committed] for key, committed in offsets.items()]
+    return {"kind": "commit", "group": group_id, "type": protocol_type, "offsets": listed}
+
+
+def group_gone(group_id: str) -> Fact:
+    return {"kind": "group_gone", "group": group_id}
+
+
+def producer_id(next_id: int) -> Fact:
+    return {"kind": "producer_id", "next": next_id}
+
+
+def log(topic_id: bytes, index: int, state: LogState) -> Fact:
+    return {
+        "kind": "log",
+        "topic": topic_id.hex(),
+        "partition": index,
+        "at": state.at,
+        "start": state.log_start_offset,
+        "end": state.log_end_offset,
+        "dirty": state.first_dirty_offset,
+        "runs": state.runs,
+        "epochs": state.epochs,
+        "producers": _told(state.producers),
+    }
+
+
+def log_start(topic_id: bytes, index: int, start: LogStart) -> Fact:
+    return {
+        "kind": "log_start",
+        "topic": topic_id.hex(),
+        "partition": index,
+        "at": start.at,
+        "start": start.log_start_offset,
+        "producers": _told(start.producers),
+    }
+
+
+def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
+    same = set(before.partitions) if before is not None and before.topic_id == after.topic_id else frozenset()
+    return {
+        "name": after.name,
+        "id": after.topic_id.hex(),
+        "configs": dict(after.configs),
+        "partitions": [
+            [p.index, p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch, p.adding, p.removing]
+            for p in after.partitions
+            if p not in same
+        ],
+    }
+
+
+def _partition(told: Sequence[Any]) -> PartitionState:
+    index, replicas, isr, leader, leader_epoch, partition_epoch, adding, removing = told
+    return PartitionState(
+        index, tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, tuple(adding), tuple(removing)
+    )
+
+
+def _told(producers: Mapping[int, ProducerEntry]) -> list[Any]:
+    return [[producer_id, entry.epoch, entry.batches] for producer_id, entry in producers.items()]
+
+
+def _producers(told: Sequence[Any]) -> dict[int, ProducerEntry]:
+    producers = {}
+    for producer_id, epoch, batches in told:
+        entry = producers[producer_id] = ProducerEntry(epoch)
+        entry.batches = [RememberedBatch(*batch) for batch in batches]
+    return producers

@@ -1,0 +1,182 @@
+"""A folder that cannot be had is refused in one line; a disk that is full refuses writes and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from broker.config import ConfigError
+from broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+from tests.broker.durable.lives import Lives, commit, committed, values, write
+from tests.broker.scene import replica
+from tests.broker.wire import limit
+
+FULL = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@contextmanager
+def full_disk(monkeypatch: pytest.MonkeyPatch, room: int = 0) -> Iterator[None]:
+    """Every write takes `room` bytes, and then there is no space left."""
+    real = os.pwrite
+
+    def pwrite(fd: int, data: bytes, at: int) -> int:
+        if room and len(data) > room:
+            return real(fd, memoryview(data)[:room], at)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", pwrite)
+        yield
+
+
+@pytest.mark.parametrize("room", [0, 10])
+def test_a_full_disk_refuses_records_and_serves_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    with full_disk(monkeypatch, room):
+        assert write(lives.cluster, "t", b"lost" * 30).error_code == FULL
+        assert values(lives.cluster, "t") == [(0, b"a")]
+    assert write(lives.cluster, "t", b"b").base_offset == 1
+    assert values(lives.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
+    assert not lives.cluster.state.journal.events("recovery")
+
+
+def test_a_full_disk_leaves_everything_else_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lives = Lives(tmp_path)
+    cluster = lives.cluster
+    cluster.topic("t")
+    write(cluster, "t", b"a")
+    assert commit(cluster, "g", "t", 1) == 0
+    limit(cluster, "c", consumer_byte_rate=1.0)
+    controller = cluster.state.controller
+    before = controller.image
+    with full_disk(monkeypatch):
+        for refused in (
+            lambda: cluster.topic("u"),
+            lambda: controller.delete_topic("t"),
+            lambda: controller.set_topic_configs("t", {"retention.ms": "5"}),
+            lambda: limit(cluster, "c", consumer_byte_rate=2.0),
+            lambda: cluster.state.remember_config(-1, {}),
+            lambda: replica(cluster, 0).delete_records_before(1),
+        ):
+            with pytest.raises(KafkaError) as caught:
+                refused()
+            assert caught.value.error_code == FULL
+        assert commit(cluster, "g", "t", 2) == ErrorCode.NOT_COORDINATOR
+        assert cluster.connect().ask(InitProducerIdRequest(None, 1000), 1).error_code == FULL
+    for then in (cluster, lives.crash_and_restart()):
+        assert dict(then.state.controller.image.topics) == dict(before.topics)
+        assert list(then.state.quota_store.all().values()) == [1.0]
+        assert committed(then, "g", "t") == 1
+        assert values(then, "t") == [(0, b"a")]
+
+
+def test_elections_go_on_while_the_disk_is_full_and_are_remembered_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lives = Lives(tmp_path, 2)
+    lives.cluster.topic("t", 1, 2)
+    write(lives.cluster, "t", b"a", acks=-1)
+    with full_disk(monkeypatch):
+        lives.cluster.state.stop_broker(0)
+        lives.cluster.run()
+    state = lives.cluster.state.controller.image.partition("t", 0)
+    assert state is not None and state.leader == 1
+    lives.cluster.topic("u")
+    after = lives.crash_and_restart().state.controller.image.partition("t", 0)
+    assert after is not None and (after.leader, after.leader_epoch) == (1, state.leader_epoch)
+
+
+def refusal(path: Path, brokers: int = 1) -> str:
+    with pytest.raises(ConfigError) as caught:
+        Lives(path, brokers)
+    text = str(caught.value)
+    assert "\n" not in text and "for example" in text
+    return text
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    assert "is a file" in refusal(tmp_path / "f")
+    assert "cannot be made" in refusal(tmp_path / "f" / "below")
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("dear")
+    assert "letter" in refusal(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter"]
+
+
+def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.end()
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    (tmp_path / "meta.json").write_text(json.dumps({**meta, "format": 7}))
+    assert "format 7" in refusal(tmp_path)
+    (tmp_path / "meta.json").write_text("[]")
+    assert "meta.json is not ours" in refusal(tmp_path)
+
+
+def test_fewer_brokers_than_the_replicas_need(tmp_path: Path) -> None:
+    lives = Lives(tmp_path, 3)
+    lives.cluster.topic("t", 1, 3)
+    lives.end()
+    assert "broker 2" in refusal(tmp_path, 2)
+    Lives(tmp_path, 4).end()
+
+
+def test_a_folder_that_is_held_names_the_holder_and_is_free_after_a_refusal(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    assert f"held by process {os.getpid()}" in refusal(tmp_path)
+    lives.end()
+    lives.restart().state.close()
+
+
+def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told through the system call: root, which tests may run as, writes everywhere."""
+    real = os.open
+
+    def read_only(path: object, flags: int, *more: int, **named: object) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, "Read-only file system")
+        return real(path, flags, *more, **named)  # type: ignore[arg-type, call-overload, no-any-return]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only)
+        assert "Read-only file system" in refusal(tmp_path / "d")
+
+
+def test_a_full_disk_at_the_start_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Lives(tmp_path).end()
+
+    def replace(self: object, facts: object) -> None:
+        from broker.log.errors import StorageError
+
+        raise StorageError("cannot write the facts anew: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("broker.durable.facts.Facts.replace", replace)
+        assert "No space left" in refusal(tmp_path)
+    Lives(tmp_path).end()
+
+
+def test_the_command_line_tells_it_in_one_line_with_status_2(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    command = [sys.executable, "-m", "broker", "--port", "0", "--data-dir", str(tmp_path / "f")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "is a file" in done.stderr

@@ -1,0 +1,127 @@
+"""What is left when a process dies in the middle of a write, or when bytes on the disk were changed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from broker.durable.facts import Facts
+from broker.log.errors import StorageError
+from tests.broker.durable.lives import Lives, values, write
+from tests.broker.scene import replica
+
+
+def segment(path: Path) -> Path:
+    [found] = (path / "topics").glob("*/*.log")
+    return found
+
+
+def cuts(lives: Lives) -> list[str]:
+    return [event.facts["cut"] for event in lives.cluster.state.journal.events("recovery")]
+
+
+def test_a_batch_that_is_torn_at_any_byte_is_cut(tmp_path: Path) -> None:
+    first = Lives(tmp_path / "original")
+    first.cluster.topic("t")
+    write(first.cluster, "t", b"a")
+    whole = segment(first.path).stat().st_size
+    write(first.cluster, "t", b"b")
+    first.crash()
+    for size in range(whole, segment(first.path).stat().st_size):
+        path = tmp_path / str(size)
+        shutil.copytree(first.path, path)
+        with segment(path).open("r+b") as file:
+            file.truncate(size)
+        lives = Lives(path)
+        assert values(lives.cluster, "t") == [(0, b"a")]
+        torn = size - whole
+        expected = [f"{torn} damaged bytes of t-0, which ends at offset 1 now"] if torn else []
+        assert cuts(lives) == expected
+        assert write(lives.cluster, "t", b"c").base_offset == 1
+        assert values(lives.crash_and_restart(), "t") == [(0, b"a"), (1, b"c")]
+        lives.crash()
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["since the last state", "before it"])
+def test_a_changed_byte_cuts_its_batch_and_all_behind_it(tmp_path: Path, told: bool) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_bytes="200")
+    for i in range(6):
+        write(lives.cluster, "t", b"%d" % i * 60)
+    if told:
+        lives.crash_and_restart()
+    lives.crash()
+    files = sorted((tmp_path / "topics").glob("*/*.log"))
+    data = bytearray(files[2].read_bytes())
+    data[-5] ^= 1
+    files[2].write_bytes(data)
+    lives.restart()
+    left = values(lives.cluster, "t")
+    assert [offset for offset, _ in left] == list(range(len(left)))
+    assert 0 < len(left) < 6
+    assert len(cuts(lives)) == 1
+    assert not any(path.exists() for path in files[3:])
+    assert write(lives.cluster, "t", b"x").base_offset == len(left)
+    assert values(lives.crash_and_restart(), "t") == [*left, (len(left), b"x")]
+
+
+def test_after_a_clean_end_checksums_are_taken_for_granted(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    lives.end()
+    data = bytearray(segment(tmp_path).read_bytes())
+    data[-1] ^= 1
+    segment(tmp_path).write_bytes(data)
+    assert replica(lives.restart(), 0).log.log_end_offset == 1
+    assert replica(lives.crash_and_restart(), 0).log.log_end_offset == 0
+
+
+def test_a_fact_that_is_torn_at_any_byte_never_happened(tmp_path: Path) -> None:
+    path = tmp_path / "facts"
+    facts = Facts(path)
+    facts.append({"kind": "a"})
+    whole = facts.size_bytes
+    facts.append({"kind": "b", "text": "ü"})
+    facts.close()
+    data = path.read_bytes()
+    for size in range(whole, len(data)):
+        path.write_bytes(data[:size])
+        torn = Facts(path)
+        assert (torn.found, torn.cut_bytes) == ([{"kind": "a"}], size - whole)
+        torn.append({"kind": "c"})
+        torn.close()
+        again = Facts(path)
+        assert (again.found, again.cut_bytes) == ([{"kind": "a"}, {"kind": "c"}], 0) or size - whole > 20
+        again.close()
+
+
+def test_a_fact_whose_bytes_changed_ends_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "facts"
+    facts = Facts(path)
+    for number in range(3):
+        facts.append({"number": number})
+    facts.close()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert Facts(path).found == [{"number": 0}]
+
+
+def test_a_fact_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = Facts(tmp_path / "facts")
+    facts.append({"number": 1})
+    size = facts.size_bytes
+    import os
+
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, data[:5], at))
+    with pytest.raises(StorageError):
+        facts.append({"number": 2})
+    monkeypatch.undo()
+    assert (tmp_path / "facts").stat().st_size == size
+    facts.append({"number": 3})
+    facts.close()
+    assert Facts(tmp_path / "facts").found == [{"number": 1}, {"number": 3}]
