@@ -56,6 +56,10 @@ class Pull:
         hold_at = self.hold_at
         return hold_at is not None and self.follower.log.log_end_offset >= hold_at
 
+    def is_on_its_way(self, now_ms: int) -> bool:
+        """A slow follower's fetch, not yet there."""
+        return self.due and self.ready_ms > now_ms
+
 
 class ReplicaFetcher:
     """What broker `follower_id` pulls from one leader. Partitions that were answered with data go to the end of the order (R-9)."""
@@ -160,7 +164,7 @@ class ReplicaFetcher:
         self.note_idle_fetches(now_ms)
         stale = self._is_stale(pull)
         if self._has_more(pull) or (stale and self._settings.strict_kip):
-            self._fetch_next(pull, now_ms)
+            self._fetch_next(pull, now_ms, self._settings.delay_ms)
         elif stale or self._starts_later(pull):
             pull.due = True
             self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
@@ -187,20 +191,19 @@ class ReplicaFetcher:
         self._parked_ms = repeated_ms
         for pull in self._pulls.values():
             known = pull.leader.followers.get(self.follower_id)
-            if known is not None and not pull.is_held:
+            if known is not None and not pull.is_held and not pull.is_on_its_way(now_ms):
                 known.repeated(repeated_ms)
 
-    def _fetch_next(self, pull: Pull, now_ms: int) -> None:
-        """There is something to get: now, or after the follower's delay."""
-        if pull.due and pull.ready_ms > now_ms:
-            return  # on its way
-        delay_ms = self._settings.delay_ms
-        if pull.wish is not None and pull.wish.delay_ms is not None:
-            delay_ms = pull.wish.delay_ms
+    def _fetch_next(self, pull: Pull, now_ms: int, delay_ms: int) -> None:
+        """There is something to get: after `delay_ms` with whatever else is due then, or after the follower's own delay."""
+        if pull.is_on_its_way(now_ms):
+            return
         pull.due = True
-        pull.ready_ms = now_ms + delay_ms
-        if delay_ms:
+        if pull.wish is not None and pull.wish.delay_ms:
+            pull.ready_ms = now_ms + pull.wish.delay_ms
             self._wait_until(pull.ready_ms)
+        elif delay_ms:
+            self._wait_until(now_ms + delay_ms)
         else:
             self._soon()
 
@@ -237,13 +240,13 @@ class ReplicaFetcher:
         for pull in told:
             self._acknowledge(pull, now_ms)
             if self._has_more(pull) or (self._settings.strict_kip and self._is_stale(pull)):
-                self._fetch_next(pull, now_ms)
+                self._fetch_next(pull, now_ms, 0)
             elif self._is_stale(pull) or self._starts_later(pull):
                 # The fetch just sent is parked; Kafka's leader tells what is new with its next answer.
                 self._wait_until(now_ms + self._settings.wait_max_ms)
                 pull.due = True
         self._parked_ms = now_ms
-        later = min((p.ready_ms for p in self._pulls.values() if p.due and p.ready_ms > now_ms), default=None)
+        later = min((p.ready_ms for p in self._pulls.values() if p.is_on_its_way(now_ms)), default=None)
         if later is not None:
             self._wait_until(later)
 
