@@ -135,9 +135,10 @@ class ReplicaFetcher:
         return pull.wish
 
     def release(self, topic: str, index: int) -> None:
-        """Neither held nor slow any more."""
-        pull = self._pulls[(topic, index)]
-        self._wishes.pop((topic, index), None)
+        """Neither held nor slow any more, if it is one of these."""
+        pull = self._pulls.get((topic, index))
+        if pull is None:
+            return
         pull.wish = None
         pull.due = True
         pull.ready_ms = 0

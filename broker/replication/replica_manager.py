@@ -320,6 +320,12 @@ class ReplicaManager:
             # The leader has nothing of the epochs after own_epoch: cut them, and ask again about that one.
             log.truncate_to(own_end)
 
+    def release(self, topic: str, index: int) -> None:
+        """What a test wanted of this follower is over, also where it does not follow at the moment."""
+        self.wishes.pop((topic, index), None)
+        for fetcher in self.fetchers.values():
+            fetcher.release(topic, index)
+
     def _unfollow(self, topic: str, index: int) -> None:
         for fetcher in self.fetchers.values():
             fetcher.remove(topic, index)

@@ -340,7 +340,8 @@ class FollowerHandle:
 
     def release(self) -> None:
         """Neither held nor slow any more."""
-        self._handle.run_in_loop(lambda: self._fetcher().release(self._topic, self._index))
+        replicas = self._handle.state.nodes[self._broker_id].replicas
+        self._handle.run_in_loop(lambda: replicas.release(self._topic, self._index))
 
     @property
     def log_end_offset(self) -> int:

@@ -49,8 +49,7 @@ def hold(cluster: VirtualCluster, *broker_ids: int, topic: str = "t", index: int
 
 def release(cluster: VirtualCluster, *broker_ids: int, topic: str = "t", index: int = 0) -> None:
     for broker_id in broker_ids:
-        for fetcher in fetchers(cluster, broker_id, topic, index):
-            fetcher.release(topic, index)
+        cluster.state.nodes[broker_id].replicas.release(topic, index)
     cluster.run()
 
 
