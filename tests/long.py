@@ -69,8 +69,9 @@ def page(command: str, simulated: Simulated, simulated_s: float, compared: Summa
     """The lines of LONG.md."""
     yield f"# The long run\n\nWritten by `{command}` on {datetime.now(UTC):%Y-%m-%d}.\n"
     total = simulated.held + len(simulated.broken)
+    broken = f" {sorted(simulated.broken)}" if simulated.broken else ""
     yield (
-        f"- Simulation: {total} seeds, {simulated.held} held, {len(simulated.broken)} broken {sorted(simulated.broken) or ''}; "
+        f"- Simulation: {total} seeds, {simulated.held} held, {len(simulated.broken)} broken{broken}; "
         f"{simulated.operations} client operations, {simulated.virtual_ms / 3_600_000:.0f} hours of virtual time, "
         f"in {simulated_s:.0f} s on {PROCESSES} processes."
     )
