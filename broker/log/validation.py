@@ -151,6 +151,12 @@ def only_batch(data: Buffer, version: int) -> memoryview:
 
 def is_transactional(data: Buffer) -> bool:
     """Whether the first batch is part of a transaction. Raises InvalidBatch with 2 where no batch can begin."""
+    if (  # nearly always, and every produce request asks
+        len(data) > HEADER_BYTES
+        and data[_MAGIC_AT] == MAGIC
+        and len(data) >= _BASE_AND_LENGTH.unpack_from(data)[1] + PREFIX_BYTES > HEADER_BYTES
+    ):
+        return bool(data[_ATTRIBUTES_AT + 1] & TRANSACTIONAL)
     produced = memoryview(data)
     size_bytes = _batch_size(produced, 0)
     if size_bytes is None or size_bytes < HEADER_BYTES or produced[_MAGIC_AT] != MAGIC:
