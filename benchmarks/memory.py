@@ -17,16 +17,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.raw_client import batch_of, connect, frame, read_answer, read_exactly
+from benchmarks.raw_client import batch_of, connect, fetch_buffer, frame, read_answer, records_from
 from benchmarks.report import write_section
 from kafkaproto.api import ApiKey, codec
-from kafkaproto.header import decode_response_header
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 MB = 1e6
-FETCH_BYTES = 10 << 20
 IN_FLIGHT = 200
 DESCRIPTORS = 1024
 Row = tuple[str, str, str]
@@ -97,23 +95,10 @@ def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count
 
 def read_all(sock: socket.socket, topic: str, batch_bytes: int, count: int) -> None:
     """Fetch `count` batches of one record and `batch_bytes` each from the beginning on."""
-    buffer = memoryview(bytearray(FETCH_BYTES + (1 << 20)))
+    buffer = fetch_buffer()
     offset = 0
     while offset < count:
-        wanted = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
-        request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES)
-        request.topics = [FetchTopic(topic, partitions=[wanted])]
-        sock.sendall(frame(ApiKey.FETCH, 11, request))
-        length = bytearray(4)
-        read_exactly(sock, memoryview(length))
-        size = int.from_bytes(length, "big")
-        read_exactly(sock, buffer[:size])
-        _, at = decode_response_header(ApiKey.FETCH, 11, buffer, 0, size)
-        response, _ = codec(ApiKey.FETCH, 11).decode_response(buffer, at, size)
-        data = response.responses[0].partitions[0]
-        if data.error_code or not data.records:
-            raise RuntimeError(f"fetch at {offset} answered error {data.error_code}")
-        offset += len(data.records) // batch_bytes
+        offset += len(records_from(sock, buffer, topic, offset)) // batch_bytes
 
 
 def much_data(total_bytes: int, replicas: int, reads: int = 3) -> list[Row]:

@@ -154,37 +154,46 @@ def _check_produced(answer: bytes) -> None:
 
 def fetch(address: str, topic: str, total_bytes: int) -> float:
     """MB/s of Fetch v11 of 10 MiB each, one after the other, until everything was read."""
-    api = codec(ApiKey.FETCH, 11)
-    buffer = memoryview(bytearray(FETCH_BYTES + (1 << 20)))
+    buffer = fetch_buffer()
     offset = done = 0
     with connect(address) as sock:
         begun = time.perf_counter()
         while done < total_bytes:
-            wanted = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
-            request = FetchRequest(
-                max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[wanted])]
-            )
-            sock.sendall(frame(ApiKey.FETCH, 11, request))
-            length = bytearray(4)
-            read_exactly(sock, memoryview(length))
-            size = int.from_bytes(length, "big")
-            read_exactly(sock, buffer[:size])
-            _, at = decode_response_header(ApiKey.FETCH, 11, buffer, 0, size)
-            response, _ = api.decode_response(buffer, at, size)
-            data = response.responses[0].partitions[0]
-            if data.error_code or not data.records:
-                raise RuntimeError(
-                    f"fetch at {offset} answered error {data.error_code}, {len(data.records or b'')} bytes"
-                )
-            whole = complete_bytes(data.records)
+            records = records_from(sock, buffer, topic, offset)
+            whole = complete_bytes(records)
             last = None
-            for last in batches(data.records[:whole]):  # noqa: B007 - walked to its end
+            for last in batches(records[:whole]):  # noqa: B007 - walked to its end
                 pass
             assert last is not None
             offset = last.header.next_offset
             done += whole
         seconds = time.perf_counter() - begun
     return done / seconds / 1e6
+
+
+def fetch_buffer() -> memoryview:
+    """Room for the answer to any fetch of `records_from`."""
+    return memoryview(bytearray(FETCH_BYTES + (1 << 20)))
+
+
+def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: int) -> memoryview:
+    """What a Fetch v11 of 10 MiB from an offset of partition 0 answers, a slice of the buffer."""
+    wanted = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
+    request = FetchRequest(
+        max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[wanted])]
+    )
+    sock.sendall(frame(ApiKey.FETCH, 11, request))
+    length = bytearray(4)
+    read_exactly(sock, memoryview(length))
+    size = int.from_bytes(length, "big")
+    read_exactly(sock, buffer[:size])
+    _, at = decode_response_header(ApiKey.FETCH, 11, buffer, 0, size)
+    response, _ = codec(ApiKey.FETCH, 11).decode_response(buffer, at, size)
+    data = response.responses[0].partitions[0]
+    if data.error_code or not data.records:
+        raise RuntimeError(f"fetch at {offset} answered error {data.error_code}, {len(data.records or b'')} bytes")
+    records: memoryview = data.records
+    return records
 
 
 def round_trips(address: str, seconds: float = 1.0) -> float:

@@ -92,15 +92,26 @@ def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
 def _append(
     context: RequestContext, topic: str, data: PartitionProduceData, request: ProduceRequest
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """One partition: whether it may be written to, then the batch. The answer has a log start offset (P-2) from P-7 on."""
+    """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
+
+    D. the topic is no internal one; E. it is led here; F. a transactional id is known, which none is yet (P-23); G. enough
+    replicas are in sync; H. the batch. The answer has a log start offset (P-2) from G on.
+    """
     node = context.node
     partition = node.replicas.partitions.get((topic, data.index))
+    old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
     try:
-        produced = _admitted(context, topic, data, request, partition)
-        assert partition is not None
+        if partition is None and node.image.partition(topic, data.index) is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        records: Any = data.records if data.records is not None else b""
+        produced = memoryview(records) if old else only_batch(records, context.api_version)
+        _check_request(context, topic, request)
+        if partition is None or not partition.is_leader:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if request.transactional_id is not None and is_transactional(produced):
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         if request.acks == ALL_IN_SYNC:
             partition.check_in_sync()
-        old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
         judged = (judge_any if old else judge)(produced, partition.limits, context.now_ms)
         if judged is None:
             return PartitionProduceResponse(data.index, 0, -1), None
@@ -130,31 +141,11 @@ def _append(
     return answer, None
 
 
-def _admitted(
-    context: RequestContext,
-    topic: str,
-    data: PartitionProduceData,
-    request: ProduceRequest,
-    partition: Partition | None,
-) -> memoryview:
-    """What the partition is asked to take, in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
-
-    D. the topic is no internal one; E. it is led here; F. a transactional id is known, which none is yet (P-23).
-    """
-    if partition is None and context.node.image.partition(topic, data.index) is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    records: Any = data.records if data.records is not None else b""
-    old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
-    produced = memoryview(records) if old else only_batch(records, context.api_version)
+def _check_request(context: RequestContext, topic: str, request: ProduceRequest) -> None:
     if request.acks not in KNOWN_ACKS:
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    if partition is None or not partition.is_leader:
-        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if request.transactional_id is not None and is_transactional(produced):
-        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    return produced
 
 
 def _error(index: int, error_code: int, message: str | None = None) -> PartitionProduceResponse:

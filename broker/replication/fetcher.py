@@ -247,9 +247,10 @@ class ReplicaFetcher:
                 self._wait_until(now_ms + self._settings.wait_max_ms)
                 pull.due = True
         self._parked_ms = now_ms
-        later = min((p.ready_ms for p in self._pulls.values() if p.is_on_its_way(now_ms)), default=None)
-        if later is not None:
-            self._wait_until(later)
+        if self._wishes:  # else nobody is slow, and none of thousands need be asked
+            later = min((p.ready_ms for p in self._pulls.values() if p.is_on_its_way(now_ms)), default=None)
+            if later is not None:
+                self._wait_until(later)
 
     def _take(self, pull: Pull, remaining: int, at_least_one: bool) -> int:
         """Append what the leader has (N-9) and hear its high watermark. Returns the bytes that moved."""

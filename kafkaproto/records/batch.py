@@ -8,9 +8,9 @@ Twin: ``org.apache.kafka.common.record.DefaultRecordBatch``.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records import checksum
@@ -132,6 +132,16 @@ class BatchHeader(NamedTuple):
         return self.producer_id > NO_PRODUCER
 
 
+class Sized(Protocol):
+    """A header that knows the bytes of what it is in front of."""
+
+    @property
+    def size(self) -> int: ...
+
+
+H = TypeVar("H", bound=Sized)
+
+
 class Batch(NamedTuple):
     """A batch in a buffer: where it starts, its header, its bytes (a view of the buffer)."""
 
@@ -158,14 +168,19 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
 
 def batches(buffer: Buffer) -> Iterator[Batch]:
     """The batches of a buffer, one after the other. DecodeError, when it is reached, for one that is not all there."""
+    return map(Batch._make, walk_whole(buffer, read_header))
+
+
+def walk_whole(buffer: Buffer, read: Callable[[Buffer, int], H]) -> Iterator[tuple[int, H, memoryview]]:
+    """Position, header and bytes of each batch of a buffer, whatever its magic; ``read`` reads a header. DecodeError as `batches`."""
     view = memoryview(buffer)
     pos = 0
     while pos < len(view):
-        header = read_header(view, pos)
+        header = read(view, pos)
         if header.size > len(view) - pos:
             reason = f"announces {header.size} bytes, {len(view) - pos} are left"
             raise DecodeError("RecordBatch.batch_length", pos + _LENGTH_AT, reason)
-        yield Batch(pos, header, view[pos : pos + header.size])
+        yield pos, header, view[pos : pos + header.size]
         pos += header.size
 
 

@@ -51,15 +51,7 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader | MessageHeader:
 
 def batches(buffer: Buffer) -> Iterator[Entry]:
     """What lies in a buffer, one after the other. DecodeError, when it is reached, for one that is not all there."""
-    view = memoryview(buffer)
-    pos = 0
-    while pos < len(view):
-        header = read_header(view, pos)
-        if header.size > len(view) - pos:
-            reason = f"announces {header.size} bytes, {len(view) - pos} are left"
-            raise DecodeError("RecordBatch.batch_length", pos + _SIZE_AT, reason)
-        yield Entry(pos, header, view[pos : pos + header.size])
-        pos += header.size
+    return map(Entry._make, magic_2.walk_whole(buffer, read_header))
 
 
 def complete_bytes(buffer: Buffer) -> int:
