@@ -13,9 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import crc32c as checksum
-
 from broker.log.errors import StorageError
+from kafkaproto.records import checksum
 
 Fact = dict[str, Any]
 _HEAD = struct.Struct(">II")
