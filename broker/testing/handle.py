@@ -143,7 +143,7 @@ class Handle(ABC):
                 f"topics={self._topics!r}: allowed is a dict of names to partitions, for example {{'t': 3}}"
             )
         for name, wanted in self._topics.items():
-            if name in self._run(lambda: self.state.topics_left & self.state.controller.image.topics.keys()):
+            if name in self._run(lambda: self.state.topics_left() & self.state.controller.image.topics.keys()):
                 continue
             if isinstance(wanted, int):
                 self.create_topic(name, wanted)
