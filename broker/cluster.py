@@ -7,6 +7,7 @@ No socket and no loop: whoever drives it calls `turn.run(now_ms)` after each thi
 from __future__ import annotations
 
 import base64
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -18,6 +19,7 @@ from broker.clock import Clock, SystemClock
 from broker.config import ClusterConfig, ConfigError
 from broker.errors import KafkaError
 from broker.faults.journal import Journal
+from broker.faults.rules import ForcedThrottles, api_key
 from broker.group.coordinator import GroupCoordinator
 from broker.group.settings import GroupSettings
 from broker.log.store import MemoryBudget
@@ -97,6 +99,8 @@ class Cluster:
         self.timers = Timers()
         self.turn = Turn(self.clock.now_ms())
         self.journal = Journal()
+        self.forced_throttles = ForcedThrottles()
+        self.holds_back = release.holds_back(release_name)
         self.config = ClusterConfig(config, profile_defaults(profile, brokers))
         nobody = sorted(i for i in self.config.static_broker if i >= brokers)
         if nobody:
@@ -351,6 +355,13 @@ class Cluster:
         """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, …"""
         self.controller.create_topic(self.controller.plan_topic(name))
 
+    def set_request_cost(self, api: str, cost_ms: float) -> None:
+        """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""
+        api_key(api)
+        if not isinstance(cost_ms, int | float) or not 0 <= cost_ms < math.inf:
+            raise ValueError(f"cost_ms={cost_ms!r}: allowed is 0 or more milliseconds, for example 4")
+        self.request_cost_ms[api] = cost_ms
+
     def setting_changed(self) -> None:
         """A broker setting was changed while running: whoever keeps a copy takes the new value."""
         for node in self.nodes:
@@ -375,6 +386,7 @@ class Cluster:
         for node in self.nodes:
             node.replicas.stop_following()  # a link that a test has cut is whole again
         self.request_cost_ms.clear()
+        self.forced_throttles.clear()
         self.groups.close(self.turn.now_ms)
         self.groups = self._new_groups()
         self.quota_store.clear()
