@@ -15,7 +15,14 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import KafkaError
-from broker.quota.charges import NOT_THROTTLED, Charged, charge_exempt, charge_produce, charge_request
+from broker.quota.charges import (
+    NOT_THROTTLED,
+    Charged,
+    charge_exempt,
+    charge_mutations,
+    charge_produce,
+    charge_request,
+)
 from broker.quota.throttled_fetch import charge_fetch
 from broker.registry import (
     REGISTRY,
@@ -181,7 +188,11 @@ def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) ->
 
 def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
     quotas = context.node.quotas
-    if not quotas.request.enabled and not (charge is Charge.PRODUCE and quotas.produce.enabled):
+    if (
+        not quotas.request.enabled
+        and not (charge is Charge.PRODUCE and quotas.produce.enabled)
+        and context.mutations is None
+    ):
         return NOT_THROTTLED
     percent = context.handling_ms * PERCENT_PER_MS
     if charge is Charge.PRODUCE:
@@ -189,6 +200,10 @@ def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) ->
         charged = charge_produce(quotas, asker.principal, context.client_id, size, percent, acks, context.now_ms)
     elif charge is Charge.EXEMPT:
         return charge_exempt(quotas, percent, context.now_ms)
+    elif context.mutations is not None:
+        charged = charge_mutations(
+            quotas, asker.principal, context.client_id, context.mutations, percent, context.now_ms
+        )
     else:
         charged = charge_request(quotas, asker.principal, context.client_id, percent, context.now_ms)
     if charged.reason is not None:

@@ -31,6 +31,7 @@ from broker.metadata.controller import Controller
 from broker.metadata.image import BrokerState, Image, PartitionState, Topic
 from broker.node import Node
 from broker.quota.entities import QuotaEntity, parse_entity
+from broker.quota.mutations import MutationCharge, MutationQuotas
 from broker.quota.precedence import Semantics
 from broker.quota.store import ClientQuotaStore, apply_static_quotas
 from broker.registry import Registration
@@ -111,6 +112,7 @@ class Cluster:
             )
         self.budget = MemoryBudget(memory_bytes)
         self.quota_store = ClientQuotaStore()
+        self.mutations = self._new_mutations()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self._ledger: Ledger | None = None
         self.topics_left: frozenset[str] = frozenset()
@@ -177,6 +179,15 @@ class Cluster:
             peers=self._running_replicas,
         )
         return Node(broker_id, self, config, replicas, Random(self.rng.getrandbits(64)))
+
+    def _new_mutations(self) -> MutationQuotas:
+        return MutationQuotas(
+            self.quota_store,
+            self.semantics,
+            self.timers,
+            self.config.get(-1, "controller.quota.window.num"),
+            self.config.get(-1, "controller.quota.window.size.seconds") * 1000,
+        )
 
     def _new_groups(self) -> GroupCoordinator:
         get = self.config.for_broker(-1)
@@ -423,9 +434,15 @@ class Cluster:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
 
-    def auto_create(self, name: str) -> None:
-        """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, …"""
-        self.controller.create_topic(self.controller.plan_topic(name))
+    def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
+        """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, 89, …
+
+        mutations: the client's, which it is paid from.
+        """
+        topic = self.controller.plan_topic(name)
+        if mutations is not None:
+            mutations.take(len(topic.partitions))
+        self.controller.create_topic(topic)
 
     def setting_changed(self) -> None:
         """A broker setting was changed while running: whoever keeps a copy takes the new value."""
@@ -457,6 +474,8 @@ class Cluster:
         self.config.reset()
         for node in self.nodes:
             node.reset_quotas()
+        self.mutations.close()
+        self.mutations = self._new_mutations()
         self._apply_static_quotas()
         self.turn.run(self.turn.now_ms)
         self.upkeep.rest()

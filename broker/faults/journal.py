@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
-    from broker.quota.client_quotas import ThrottleReason
+    from broker.quota.sensors import ThrottleReason
     from broker.registry import RequestContext
 
 DEFAULT_CAPACITY = 20_000
