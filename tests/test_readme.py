@@ -57,6 +57,23 @@ def test_what_it_is_stands_on_two_screens() -> None:
 
 @pytest.mark.clients
 @pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
+def test_the_example_of_throttles_runs_and_tells_three_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    from kafka import KafkaProducer
+
+    def run_clients(bootstrap: str) -> None:
+        producer = KafkaProducer(bootstrap_servers=bootstrap, client_id="X")
+        for _ in range(4):
+            producer.send("orders", b"v").get(timeout=30)
+        producer.close()
+
+    exec(block("force_throttle("), {"run_clients": run_clients})
+    first, *told = capsys.readouterr().out.splitlines()
+    assert first == "3 forced"
+    assert [line.split()[:3] for line in told] == [["X", "Produce", "700"]] * 3
+
+
+@pytest.mark.clients
+@pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
 def test_the_example_with_the_fixture_runs(pytester: pytest.Pytester) -> None:
     example = block("def test_orders_arrive")
     assert len(example.splitlines()) == 5
