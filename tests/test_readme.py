@@ -81,7 +81,7 @@ def test_the_example_with_the_fixture_runs(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize("has", ["from broker.testing import cluster", "from kafkaproto.api import"])
+@pytest.mark.parametrize("has", ["c.broker(1).stop()", "from kafkaproto.api import"])
 def test_the_example_for_scripts_runs(has: str) -> None:
     text = block(has)
     result = subprocess.run(
