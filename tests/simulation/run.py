@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 from kafkaproto.messages.fetch import FetchResponse
 from kafkaproto.records.batch import batches, complete_bytes
-from tests.simulation.clients import Asker, Client, Consumer, Producer
+from tests.simulation.asker import Asker
+from tests.simulation.client import Client
+from tests.simulation.consumer import Consumer
 from tests.simulation.faults import Faults
+from tests.simulation.producer import Producer
 from tests.simulation.world import World
 
 OPERATIONS = 300
