@@ -49,7 +49,7 @@ class Client(ABC):
         """The connection to a broker is a new one."""
 
     def some_partition(self) -> TopicPartition:
-        topics = self.world.image.topics
+        topics = self.world.topics
         name = self.world.chance.choice(sorted(topics))
         return name, self.world.chance.randrange(len(topics[name].partitions))
 

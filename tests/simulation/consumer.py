@@ -83,7 +83,7 @@ class Consumer(Client):
                 self._fetch(line, wanted[broker_id])
 
     def _look_for_topics(self) -> None:
-        topics = self.world.image.topics
+        topics = self.world.topics
         for at in [
             at for at, p in self.positions.items() if at[0] not in topics or topics[at[0]].topic_id != p.topic_id
         ]:
@@ -124,7 +124,7 @@ class Consumer(Client):
         if not incremental:
             session.asked = {at: self.positions[at].offset for at in wanted}
             session.told = {at: Told() for at in wanted}
-        deadline_ms = max(self.world.now_ms, line.muted_until_ms) + wait_ms
+        deadline_ms = line.handled_ms + wait_ms
         self.under_way[line.broker_id] = UnderWay(deadline_ms, max_bytes, dict(session.asked))
         positions = {at: (self.positions[at].topic_id, self.positions[at].generation) for at in wanted}
         line.request(request, self.version, lambda a: self._heard(line, session, incremental, positions, a))

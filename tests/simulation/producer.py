@@ -28,11 +28,14 @@ class Producer(Client):
 
     def __init__(self, world: World, name: str, idempotent: bool, client_id: str = "test") -> None:
         super().__init__(world, name, client_id)
-        self.producer_id = world.cluster.state.next_producer_id() if idempotent else -1
+        self.idempotent = idempotent
+        self.producer_id = -1
         self.sequences: dict[tuple[bytes, int], Sequence] = {}
         self._count = 0
 
     def act(self) -> None:
+        if self.idempotent and self.producer_id < 0:
+            self.producer_id = self.world.new_producer_id()
         at = self.some_partition()
         line = self.line_to_leader(at)
         if line is not None and self.world.chance.random() < 0.05:
@@ -71,6 +74,10 @@ class Producer(Client):
     def _heard(self, line: Line, at: TopicPartition, acks: int, data: bytes, spoilt: bool, answer: Any) -> None:
         told = produced(answer)
         partition = self.world.replica(line.broker_id, *at)
+        if told.error_code == E.KAFKA_STORAGE_ERROR:
+            assert self.world.refuses, "the disk is well"
+            return
+        assert told.error_code or acks != 1 or not self.world.refuses, "acknowledged what the disk did not take"
         if told.error_code:
             allowed = {E.CORRUPT_MESSAGE} if spoilt else set() if acks == 1 else UNSURE
             assert told.error_code in allowed | MOVED, (
@@ -110,13 +117,13 @@ class Producer(Client):
     ) -> None:
         told = produced(answer)
         partition = self.world.replica(line.broker_id, *at)
-        if told.error_code in UNSURE:
+        if told.error_code in UNSURE or (self.world.refuses and told.error_code == E.KAFKA_STORAGE_ERROR):
             return
         if partition is None or self._may_be_forgotten(partition):
             state.next, state.pending = 0, None
             state.done.clear()
             if told.error_code:  # what it had written is lost: another producer goes on
-                self.producer_id = self.world.cluster.state.next_producer_id()
+                self.producer_id = -1
                 self.sequences.clear()
             elif expected_base is None:
                 state.next = read_header(data).base_sequence + read_header(data).last_offset_delta + 1

@@ -70,10 +70,36 @@ class Truth:
     """All histories of a cluster, by (topic id, index)."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
         self.histories: dict[tuple[bytes, int], History] = {}
+        self._listen_to(cluster)
+
+    def _listen_to(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         # Before the brokers hear of a new image: what the old leader committed counts.
         cluster.controller.listeners.insert(0, self._image_changes)
+
+    def goes_on(self, cluster: Cluster, forgets_elections: bool) -> None:
+        """Another process goes on with the same data: nothing that was committed is lost or changed, no epoch falls.
+
+        forgets_elections: the disk took nothing between the last ones and the end; no record was appended in their epochs.
+        """
+        self._listen_to(cluster)
+        for topic in cluster.controller.image.topics.values():
+            for state in topic.partitions:
+                history = self.histories.get((topic.topic_id, state.index))
+                if forgets_elections and history is not None:
+                    history.leaders = {e: leader for e, leader in history.leaders.items() if e <= state.leader_epoch}
+                    history.watermark = (-1, 0)
+                history = self._partition_changes(topic, None, state)
+                assert state.leader_epoch >= max(history.leaders, default=-1), (
+                    f"{history.name}: the epoch fell: {state}, led by {history.leaders}"
+                )
+                leader = self._leader(topic.name, state.index, state.leader)
+                end = -1 if leader is None else leader.log.log_end_offset
+                assert leader is None or end >= history.committed_end, (
+                    f"{history.name}: {history.committed_end} was committed, the log ends at {end}"
+                )
+        self.check_contents()
 
     def of(self, partition: Partition) -> History:
         return self.histories[partition.topic_id, partition.index]
@@ -90,7 +116,7 @@ class Truth:
                 was = before.partitions[index] if same and before and index < len(before.partitions) else None
                 self._partition_changes(after, was, state)
 
-    def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> None:
+    def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> History:
         history = self.histories.get((topic.topic_id, now.index))
         if history is None:
             unclean = topic.configs.get("unclean.leader.election.enable") == "true"
@@ -103,7 +129,7 @@ class Truth:
             assert led == now.leader, f"{history.name}: {led} and {now.leader} both led in epoch {now.leader_epoch}"
             assert now.leader in now.isr, f"{history.name}: the leader is not in sync: {now}"
         if was is None:
-            return
+            return history
         assert now.leader_epoch >= was.leader_epoch, f"{history.name}: the epoch fell: {was} to {now}"
         old_leader = self._leader(topic.name, now.index, was.leader)
         if old_leader is not None:
@@ -115,6 +141,7 @@ class Truth:
             assert history.unclean or end >= history.committed_end, f"{history.name}: unclean election: {was} to {now}"
             if history.unclean:
                 history.start_again()
+        return history
 
     def _leader(self, topic: str, index: int, leader: int) -> Partition | None:
         if leader == NO_LEADER or not self._cluster.nodes[leader].running:

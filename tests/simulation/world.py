@@ -1,6 +1,13 @@
 """A cluster of three brokers in virtual time, its clients' connections, and the conversation that a failing seed prints.
 
-Everything is drawn from one seed. Must never know what the clients want or what is true of the logs (`clients`, `truth`).
+Everything is drawn from one seed. Some worlds have a data directory: there the whole process can end, be killed, and come back.
+
+A slow disk in virtual time. Handlers are synchronous, so nothing can be seen between the beginning and the end of an append: one that
+takes 200 ms is one that is done 200 ms later. So what clients send to a broker with a slow disk reaches it that much later, in order,
+and its followers fetch that much later, as Kafka's fetcher appends an answer before it sends the next fetch. What this leaves out:
+in Kafka a slow append holds up one of several request threads, so that others may overtake it; here only the same connection waits.
+
+Must never know what the clients want or what is true of the logs (`client`, `truth`).
 """
 
 from __future__ import annotations
@@ -11,10 +18,16 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from broker.clock import ManualClock
+from broker.config import ConfigError
+from broker.errors import KafkaError
 from broker.log.files import FileRange
+from broker.metadata.image import INTERNAL_TOPICS, Topic
 from broker.replication.partition import Partition
 from broker.testing.memory import Answered, MemoryClient, VirtualCluster
 from tests.broker.wire import limit
+from tests.simulation.disk import Disk, Killed
+from tests.simulation.known import Known
 from tests.simulation.truth import Truth
 
 BROKERS = 3
@@ -22,19 +35,24 @@ LAG_MAX_MS = 2000
 TIDY_MS = 1000
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 ACKS_NONE = 0
+WITH_A_DISK = 0.3
+"""How many worlds have a data directory."""
 
 Heard = Callable[[Any], None]
 
 
 class Complaints(logging.Handler):
-    """What the broker logs as its own error: it goes on, a simulation shall not."""
+    """What the broker logs as its own error: it goes on, a simulation shall not. Of a disk that refuses it may complain."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk | None) -> None:
         super().__init__(logging.ERROR)
         self.lines: list[str] = []
+        self._disk = disk
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(logging.Formatter().format(record))
+        said = logging.Formatter().format(record)
+        if self._disk is None or not self._disk.is_to_blame(said):
+            self.lines.append(said)
 
 
 class World:
@@ -53,22 +71,95 @@ class World:
             "kafkaproto.replica.delay.ms": chance.choice(["0", "0", "40"]),
             "auto.leader.rebalance.enable": chance.choice(["true", "false"]),
             "leader.imbalance.check.interval.seconds": "5",
+            "offsets.topic.num.partitions": "1",
             "max.incremental.fetch.session.cache.slots": chance.choice(["1000", "1000", "2"]),
             **{f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(BROKERS)},
         }
         self.semantics = chance.choice(["kafka", "kip"])
-        self.cluster = VirtualCluster(BROKERS, config, semantics=self.semantics, seed=seed)
-        self.said: list[tuple[int, str, object]] = []
-        self.truth = Truth(self.cluster.state)
-        self._complaints = Complaints()
+        self.disk = Disk(chance) if chance.random() < WITH_A_DISK else None
+        self.disk_delay_ms: dict[int, int] = {}
+        """Brokers whose disk is slow, and by how much."""
+        self.lines: list[Line] = []
+        self._last_producer_id = -1
+        self._config = config
+        self._seed = seed
+        self._complaints = Complaints(self.disk)
         self._logger = logging.getLogger("kafkaproto")
         self._logger.addHandler(self._complaints)
+        self.cluster = self._new_cluster(ManualClock())
+        self.said: list[tuple[int, str, object]] = []
+        self.truth = Truth(self.cluster.state)
         if chance.random() < 0.5:
             limit(self.cluster, client_id="limited", consumer_byte_rate=300.0, producer_byte_rate=400.0)
 
+    def _new_cluster(self, clock: ManualClock) -> VirtualCluster:
+        data_dir = None if self.disk is None else self.disk.path
+        return VirtualCluster(
+            BROKERS, self._config, semantics=self.semantics, seed=self._seed, clock=clock, data_dir=data_dir
+        )
+
     def close(self) -> None:
         self._logger.removeHandler(self._complaints)
+        if self.disk is not None:
+            self.disk.close()
+        self.cluster.state._stores.close()
+
+    # ---- another process -----------------------------------------------------------------------------------------------------
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the disk refuses to write."""
+        return self.disk is not None and self.disk.refuses != 0
+
+    def end_process(self) -> None:
+        """The process ends by itself, and another one goes on."""
+        known = Known(self.cluster.state, in_a_step=False)
         self.cluster.state.close()
+        self._go_on(known)
+
+    def kill_process(self) -> None:
+        """The process is killed between two steps, and another one goes on."""
+        self._go_on(Known(self.cluster.state, in_a_step=False))
+
+    def was_killed(self) -> None:
+        """The process died in the middle of a step."""
+        self.say("fault", "the process was killed in the middle of this")
+        self._go_on(Known(self.cluster.state, in_a_step=True))
+
+    def _go_on(self, known: Known) -> None:
+        disk = self.disk
+        assert disk is not None
+        clock = self.cluster.clock
+        for line in self.lines:
+            line.cut()
+        self.lines.clear()
+        self.disk_delay_ms.clear()
+        self.cluster.state._stores.close()
+        disk.next_process()
+        clock.advance(self.chance.choice([0, 100, 5000]))
+        if self.chance.random() < 0.2:
+            disk.kill_at_write(self.chance.randrange(1, 20))
+        while True:
+            try:
+                cluster = self._new_cluster(clock)
+            except Killed:
+                self.say("fault", "killed while it began")
+                disk.next_process()
+            except ConfigError as error:
+                assert disk.is_to_blame(str(error)), f"it did not begin: {error}"  # noqa: PT017
+                self.say("fault", "did not begin on a disk that refuses; the disk is well again")
+                disk.refuses = 0
+                disk.next_process()
+            else:
+                break
+        self.cluster = cluster
+        disk.spare()
+        cuts = cluster.state.journal.events("recovery")
+        assert disk.was_torn or not cuts, f"recovery cut what was whole: {cuts}"
+        disk.was_torn = False
+        self.say("fault", "another process goes on")
+        self.truth.goes_on(cluster.state, known.forgets_elections)
+        known.check(cluster.state)
 
     @property
     def now_ms(self) -> int:
@@ -77,6 +168,11 @@ class World:
     @property
     def image(self) -> Any:
         return self.cluster.state.controller.image
+
+    @property
+    def topics(self) -> dict[str, Topic]:
+        """Those that clients write and read."""
+        return {name: topic for name, topic in self.image.topics.items() if name not in INTERNAL_TOPICS}
 
     def say(self, who: str, what: object) -> None:
         self.said.append((self.now_ms, who, what))
@@ -92,6 +188,17 @@ class World:
         """The replica that leads, None where nobody does."""
         state = self.image.partition(topic, index)
         return None if state is None or state.leader < 0 else self.replica(state.leader, topic, index)
+
+    def new_producer_id(self) -> int:
+        """One that nobody has had, in this process or in one before; -1 while the disk refuses to remember it."""
+        try:
+            producer_id = self.cluster.state.next_producer_id()
+        except KafkaError:
+            assert self.refuses
+            return -1
+        assert producer_id > self._last_producer_id, f"producer id {producer_id} was given before"
+        self._last_producer_id = producer_id
+        return producer_id
 
     def check(self) -> None:
         """After a step: everything that always holds. Raises AssertionError."""
@@ -122,6 +229,8 @@ class Line(MemoryClient):
         self.muted_until_ms = 0
         self.expected: deque[tuple[int, Heard]] = deque()
         self._unread_answer: tuple[Sequence[object], bytes] | None = None
+        self._arrived_ms = 0
+        world.lines.append(self)
         super().__init__(world.cluster, broker_id, client_id, "127.0.0.1")
 
     @property
@@ -131,7 +240,33 @@ class Line(MemoryClient):
     @property
     def is_idle(self) -> bool:
         """Nothing is under way, so that what is sent now is handled now."""
-        return not self.expected and self._unread_answer is None and self.world.now_ms >= self.muted_until_ms
+        idle = not self.expected and self._unread_answer is None
+        return idle and self.handled_ms <= self.world.now_ms
+
+    @property
+    def handled_ms(self) -> int:
+        """When what is sent now is handled, as far as one can know: not before a throttle has passed, and a slow disk was waited for."""
+        arrives_ms = max(self._arrived_ms, self.world.now_ms + self.world.disk_delay_ms.get(self.broker_id, 0))
+        return max(self.muted_until_ms, arrives_ms)
+
+    def cut(self) -> None:
+        """The process at the other end is gone."""
+        self.closed_ms = self.world.now_ms
+        self._unread_answer = None
+
+    def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
+        now_ms = self.world.now_ms
+        arrives_ms = max(self._arrived_ms, now_ms + self.world.disk_delay_ms.get(self.broker_id, 0))
+        if arrives_ms <= now_ms:
+            super().send_bytes(data, patch_length=patch_length)
+            return
+        self._arrived_ms = arrives_ms
+        self.world.cluster.state.timers.at(arrives_ms, lambda _: self._arrive(data))
+
+    def _arrive(self, data: bytes) -> None:
+        if self.is_open:
+            self._unread += data
+            self._deliver()
 
     def request(self, request: Any, version: int, heard: Heard) -> None:
         """Send; `heard` is called with the answer's message at the instant at which it leaves the broker."""

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from broker.config import ConfigError
+from broker.durable.facts import Facts
 from broker.errors import KafkaError
+from broker.log.errors import StorageError
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from tests.broker.durable.lives import Lives, commit, committed, values, write
@@ -98,6 +100,30 @@ def test_elections_go_on_while_the_disk_is_full_and_are_remembered_later(
     lives.cluster.topic("u")
     after = lives.crash_and_restart().state.controller.image.partition("t", 0)
     assert after is not None and (after.leader, after.leader_epoch) == (1, state.leader_epoch)
+
+
+def test_nothing_is_appended_before_an_election_of_the_full_disk_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lives = Lives(tmp_path, 2)
+    lives.cluster.topic("t", 1, 2)
+    write(lives.cluster, "t", b"a", acks=-1)
+    with full_disk(monkeypatch):
+        lives.cluster.state.stop_broker(0)
+        lives.cluster.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(Facts, "replace", _no_space)
+        assert write(lives.cluster, "t", b"lost").error_code == FULL
+    assert write(lives.cluster, "t", b"b").base_offset == 1
+    state = lives.cluster.state.controller.image.partition("t", 0)
+    after = lives.crash_and_restart().state.controller.image.partition("t", 0)
+    assert state is not None and after is not None
+    assert (after.leader, after.leader_epoch) == (1, state.leader_epoch)
+    assert values(lives.cluster, "t") == [(0, b"a"), (1, b"b")]
+
+
+def _no_space(self: Facts, facts: object) -> None:
+    raise StorageError("no space left")
 
 
 def refusal(path: Path, brokers: int = 1) -> str:
