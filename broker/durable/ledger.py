@@ -57,8 +57,6 @@ class Ledger:
         self.life = self.left.life + 1
         self._is_open = False
         self._owes = False
-        self._lacks = False
-        """Something happened that could not be noted."""
         self._written_anew_bytes = 0
         if self._facts.cut_bytes:
             self._cut(f"{self._facts.cut_bytes} bytes of the last fact, which was not whole")
@@ -127,12 +125,17 @@ class Ledger:
         try:
             self.note(fact)
         except StorageError as error:
-            self._owes = self._lacks = True
+            self._owes = self._pool.holds_back = True
             logger.error("data directory %s: %s", self.directory.path, error)
+
+    @property
+    def lacks(self) -> bool:
+        """Whether something has happened that could not be noted. Until it is, no segment's file goes: the facts still tell of it."""
+        return self._pool.holds_back
 
     def settle(self) -> None:
         """Records are about to be appended: an election that could not be noted is, first. Raises StorageError; then nothing must change."""
-        if self._lacks:
+        if self.lacks:
             self._write_anew()
 
     def refresh(self) -> None:
@@ -143,7 +146,7 @@ class Ledger:
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
         self._written_anew_bytes = self._facts.size_bytes
-        self._owes = self._lacks = False
+        self._owes = self._pool.holds_back = False
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 

@@ -384,6 +384,8 @@ class Store:
 
     def drop_before(self, position: int) -> None:
         """Give back the whole segments before `position`; a range of them that is being sent lives on."""
+        if self.folder is not None and self.folder.pool.holds_back:
+            return
         if self.end_position <= position:
             self.roll()
         dropped = 0

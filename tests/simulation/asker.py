@@ -90,6 +90,8 @@ class Asker(Client):
         offset = self.world.chance.randint(log.log_start_offset, log.high_watermark)
         deletes, start = partition.deletes, max(offset, log.log_start_offset)
         refuses = self.world.refuses
+        history = self.world.truth.of(partition)
+        history.deleted_to = max(history.deleted_to, offset)
 
         def heard(answer: Any) -> None:
             told = answer.topics[0].partitions[0]

@@ -11,6 +11,7 @@ from kafkaproto.records.batch import batches, complete_bytes, read_header
 from kafkaproto.records.batch import records as records_of
 from tests.broker.wire import fetch
 from tests.simulation.client import Client, E, TopicPartition
+from tests.simulation.truth import History
 from tests.simulation.world import Line, World
 
 
@@ -62,6 +63,8 @@ class Consumer(Client):
         self.under_way: dict[int, UnderWay] = {}
         self.names: dict[bytes, str] = {}
         """All topics that ever were, by id; the newest of a name is last."""
+        self.seen: dict[str, dict[bytes | None, int]] = {}
+        """Of compacted partitions, by name: key to where it was met last."""
         self.partition_max = world.chance.choice([60, 300, 100_000])
 
     def connected(self, broker_id: int) -> None:
@@ -277,9 +280,16 @@ class Consumer(Client):
             else:
                 history.check_batch(header)
             if history.compacted:
-                assert [r.offset for r in records_of(found.view)] == sorted({r.offset for r in records_of(found.view)})
+                self._read_keys(history, found.view)
             offset = header.next_offset
         return offset
+
+    def _read_keys(self, history: History, batch: memoryview) -> None:
+        seen = self.seen.setdefault(history.name, {})
+        for record in records_of(batch):
+            history.keys.check_record(record)
+            assert record.offset > seen.get(record.key, -1), f"{history.name}: {record.offset} comes again"
+            seen[record.key] = record.offset
 
     def _sent_elsewhere(self, at: TopicPartition, data: Any) -> None:
         """N-3, N-4: a replica in the client's rack, alive and in sync."""

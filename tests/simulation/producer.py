@@ -21,6 +21,8 @@ class Sequence:
     next: int = 0
     pending: bytes | None = None
     done: list[tuple[bytes, int]] = field(default_factory=list)
+    asked: Line | None = None
+    """Where a request is under way: as in Kafka's clients a batch is on its way once, or its late double comes when it is forgotten."""
 
 
 class Producer(Client):
@@ -50,7 +52,7 @@ class Producer(Client):
     def _send(self, line: Line, at: TopicPartition) -> None:
         chance = self.world.chance
         acks = chance.choice([0, 1, 1, ALL, ALL])
-        data = self.batch()
+        data = self.batch(at[0])
         spoilt = acks != 0 and chance.random() < 0.1
         if spoilt:
             data = data[:-1] + bytes([data[-1] ^ 1])
@@ -59,14 +61,16 @@ class Producer(Client):
             request, chance.choice([3, 7, 8, 9, 11]), lambda answer: self._heard(line, at, acks, data, spoilt, answer)
         )
 
-    def batch(self, base_sequence: int = -1) -> bytes:
-        """One to four records that nobody has sent before, with keys that come again."""
+    def batch(self, topic: str, base_sequence: int = -1) -> bytes:
+        """One to four records that nobody has sent before, with keys that come again; where only the last counts, also tombstones."""
         chance = self.world.chance
-        made = []
+        dies = 0.2 if "compact" in self.world.topics[topic].configs.get("cleanup.policy", "") else 0.0
+        made: list[NewRecord] = []
         for _ in range(chance.choice([1, 1, 2, 4])):
             self._count += 1
             value = f"{self.name}:{self._count}:".encode() + b"x" * chance.choice([0, 10, 150])
-            made.append(NewRecord(value, b"k%d" % chance.randrange(5), self.world.now_ms))
+            is_last = dies > 0 and chance.random() < dies
+            made.append(NewRecord(None if is_last else value, b"k%d" % chance.randrange(5), self.world.now_ms))
         codec = chance.choice([Compression.NONE, Compression.NONE, Compression.GZIP, Compression.LZ4])
         known = {} if base_sequence < 0 else {"producer_id": self.producer_id, "producer_epoch": 0}
         return build_batch(made, compression=codec, base_sequence=base_sequence, **known)
@@ -101,20 +105,24 @@ class Producer(Client):
     def _send_in_sequence(self, line: Line, at: TopicPartition) -> None:
         topic = self.world.image.topics[at[0]]
         state = self.sequences.setdefault((topic.topic_id, at[1]), Sequence())
+        if state.asked is not None and state.asked.is_open:
+            return
         again = self.world.chance.random() < 0.2 and state.pending is None and bool(state.done)
         expected_base: int | None = None
         if again:
             data, expected_base = self.world.chance.choice(state.done[-5:])
         else:
             if state.pending is None:
-                state.pending = self.batch(state.next)
+                state.pending = self.batch(at[0], state.next)
             data = state.pending
         request = produce(*_split(at, data), acks=ALL, timeout_ms=self.world.chance.choice([100, 1500]))
+        state.asked = line
         line.request(request, 9, lambda answer: self._heard_in_sequence(line, at, state, data, expected_base, answer))
 
     def _heard_in_sequence(
         self, line: Line, at: TopicPartition, state: Sequence, data: bytes, expected_base: int | None, answer: Any
     ) -> None:
+        state.asked = None
         told = produced(answer)
         partition = self.world.replica(line.broker_id, *at)
         if told.error_code in UNSURE or (self.world.refuses and told.error_code == E.KAFKA_STORAGE_ERROR):

@@ -133,10 +133,16 @@ class Simulation:
                 assert leader is not None and set(state.isr) == set(state.replicas), (
                     f"not healed: {topic.name}, {state}"
                 )
-                assert leader.log.high_watermark == leader.log.log_end_offset, f"{leader} is not replicated"
+                log = leader.log
+                assert log.high_watermark == log.log_end_offset, f"{leader} is not replicated"
+                is_over = "retention.ms" in topic.configs
+                assert not is_over or log.log_start_offset == log.log_end_offset, f"{leader} keeps what has expired"
         world.truth.check_contents()
         for consumer in self.consumers:
             self._read_to_the_end(consumer)
+            for history in world.truth.histories.values():
+                if history.compacted:
+                    history.keys.check_read(consumer.seen.get(history.name, {}))
 
     def _read_to_the_end(self, consumer: Consumer) -> None:
         deadline_ms = self.world.now_ms + PATIENCE_MS

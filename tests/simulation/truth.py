@@ -6,14 +6,17 @@ It reads the replicas and is told by clients what was acknowledged; it never cha
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from broker.cluster import Cluster
 from broker.metadata.image import NO_LEADER, Image, PartitionState, Topic
 from broker.replication.partition import Partition
-from kafkaproto.records.batch import BatchHeader
+from kafkaproto.records.batch import BatchHeader, records
+from tests.simulation.keys import Keys
 
+A_DAY_MS = 24 * 3600 * 1000
+A_WEEK_MS = 7 * A_DAY_MS
 LAG_SLACK_MS = 1000
 """The simulation looks every 500 ms of virtual time."""
 
@@ -25,15 +28,21 @@ class Kept(NamedTuple):
     next_offset: int
     crc: int
     epoch: int
+    max_timestamp: int
 
 
 class History:
-    """One partition from its creation to its deletion."""
+    """One partition from its creation to its deletion. configs: its topic's own settings."""
 
-    def __init__(self, name: str, compacted: bool, unclean: bool) -> None:
+    def __init__(self, name: str, configs: Mapping[str, str]) -> None:
         self.name = name
-        self.compacted = compacted
-        self.unclean = unclean
+        self.compacted = "compact" in configs.get("cleanup.policy", "")
+        self.unclean = configs.get("unclean.leader.election.enable") == "true"
+        self.retention_ms = int(configs.get("retention.ms", A_WEEK_MS))
+        self.keys = Keys(name, int(configs.get("delete.retention.ms", A_DAY_MS)))
+        """What is in it, where it is compacted."""
+        self.deleted_to = 0
+        """The highest offset below which clients wanted records deleted."""
         self.batches: list[Kept] = []
         self.committed_end = 0
         self.generation = 0
@@ -62,7 +71,9 @@ class History:
             return  # its batches are written anew; the records are looked at by who reads them
         kept = self.at(header.base_offset)
         assert kept is not None, f"{self.name}: {header.base_offset} was never committed"
-        seen = Kept(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch)
+        seen = Kept(
+            header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch, header.max_timestamp
+        )
         assert kept == seen, f"{self.name}: a committed batch changed: {kept} became {seen}"
 
 
@@ -119,9 +130,7 @@ class Truth:
     def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> History:
         history = self.histories.get((topic.topic_id, now.index))
         if history is None:
-            unclean = topic.configs.get("unclean.leader.election.enable") == "true"
-            compacted = "compact" in topic.configs.get("cleanup.policy", "")
-            history = History(f"{topic.name}-{now.index}", compacted, unclean)
+            history = History(f"{topic.name}-{now.index}", topic.configs)
             self.histories[topic.topic_id, now.index] = history
         assert set(now.isr) <= set(now.replicas), f"{history.name}: {now}"
         if now.leader != NO_LEADER:
@@ -164,7 +173,7 @@ class Truth:
         if end <= history.committed_end:
             return
         at = history.committed_end
-        for _, header in leader.log.batches(max(at, leader.log.log_start_offset)):
+        for position, header in leader.log.batches(max(at, leader.log.log_start_offset)):
             if header.base_offset >= end:
                 break
             if header.base_offset < at:
@@ -176,7 +185,9 @@ class Truth:
             at = header.next_offset
             epoch = header.partition_leader_epoch
             assert not history.batches or epoch >= history.batches[-1].epoch, f"{history.name}: epochs fall at {at}"
-            history.batches.append(Kept(header.base_offset, at, header.crc, epoch))
+            history.batches.append(Kept(header.base_offset, at, header.crc, epoch, header.max_timestamp))
+            if history.compacted:
+                history.keys.learn(records(leader.log.store.read(position, header.size)))
         assert at <= end or history.compacted, f"{history.name}: the high watermark {end} parts a batch"
         history.committed_end = end
 
@@ -188,6 +199,7 @@ class Truth:
                 replicas = dict(self._replicas(topic, state))
                 for partition in replicas.values():
                     self._check_replica(history, partition)
+                    self._check_start(history, partition, now_ms)
                 leader = replicas.get(state.leader)
                 if state.leader != NO_LEADER:
                     assert leader is not None and leader.is_leader, f"{history.name}: {state.leader} does not lead"
@@ -211,6 +223,18 @@ class Truth:
         if partition.is_leader or not self._cluster.strict_kip:
             assert log.high_watermark <= log.log_end_offset, f"X-2: {told}"
         assert log.epochs.latest <= partition.leader_epoch, f"{told}: epoch {log.epochs.latest} is not known yet"
+
+    @staticmethod
+    def _check_start(history: History, partition: Partition, now_ms: int) -> None:
+        """N-15: what clients did not delete goes when it has expired, and not before."""
+        start = partition.log.log_start_offset
+        if start <= history.deleted_to or history.unclean:
+            return
+        last_gone = history.at(start - 1)
+        assert not history.compacted, f"{partition} begins at {start}"
+        assert last_gone is None or now_ms - last_gone.max_timestamp > history.retention_ms, (
+            f"{partition} begins at {start}: {last_gone} has not expired"
+        )
 
     def _check_leader(self, history: History, state: PartitionState, leader: Partition) -> None:
         assert leader.leader_epoch == state.leader_epoch, f"{history.name}: {leader}, {state}"
@@ -258,8 +282,9 @@ class Truth:
             at = header.next_offset
             if at <= min(log.high_watermark, history.committed_end) and not history.unclean:
                 history.check_batch(header)
-        if history.compacted:
-            return  # each replica is cleaned by itself
+        if history.compacted:  # each replica is cleaned by itself
+            history.keys.check(log, min(log.high_watermark, history.committed_end), self._cluster.now_ms())
+            return
         theirs = {header.base_offset: position for position, header in leader.log.batches(leader.log.log_start_offset)}
         for position, header in own:
             if header.base_offset >= leader.log.log_start_offset:
