@@ -44,9 +44,10 @@ class Position:
 
 @dataclass(slots=True)
 class UnderWay:
-    """A fetch that is not answered yet: since when, how long it may take."""
+    """A fetch that is not answered yet: handled when it came, or when the answer before it was read; how long it may then take."""
 
-    deadline_ms: int
+    handled_ms: int
+    wait_ms: int
     max_bytes: int
     partitions: dict[TopicPartition, int]
 
@@ -127,8 +128,7 @@ class Consumer(Client):
         if not incremental:
             session.asked = {at: self.positions[at].offset for at in wanted}
             session.told = {at: Told() for at in wanted}
-        deadline_ms = line.handled_ms + wait_ms
-        self.under_way[line.broker_id] = UnderWay(deadline_ms, max_bytes, dict(session.asked))
+        self.under_way[line.broker_id] = UnderWay(line.handled_ms, wait_ms, max_bytes, dict(session.asked))
         positions = {at: (self.positions[at].topic_id, self.positions[at].generation) for at in wanted}
         line.request(request, self.version, lambda a: self._heard(line, session, incremental, positions, a))
 
@@ -329,7 +329,8 @@ class Consumer(Client):
             line = self.lines[broker_id]
             if not line.is_open or line.slow:
                 continue
-            assert self.world.now_ms <= waiting.deadline_ms, f"{line.name}: not answered at {waiting.deadline_ms}"
+            deadline_ms = max(waiting.handled_ms, line.read_ms) + waiting.wait_ms
+            assert self.world.now_ms <= deadline_ms, f"{line.name}: not answered at {deadline_ms}"
             if line.connection.parked is None:
                 continue
             for at, offset in waiting.partitions.items():

@@ -67,7 +67,7 @@ class Faults:
         small = {"segment_bytes": "2000"}
         make("clean", 2, 3)
         make("unclean", 1, 3, unclean_leader_election_enable="true", min_insync_replicas="1")
-        quick = {"min_cleanable_dirty_ratio": "0.1", "segment_ms": "1500", "delete_retention_ms": "3000"}
+        quick = {"min_cleanable_dirty_ratio": "0.1", "segment_ms": "1500", "delete_retention_ms": "8000"}
         make("compact", 1, 3, cleanup_policy="compact", **quick, **small)
         make("short", 1, 2, retention_ms="4000", min_insync_replicas="1", segment_ms="1000", **small)
 

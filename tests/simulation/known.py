@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from broker.cluster import Cluster
 from broker.metadata.image import Topic
 from broker.replication.partition import Partition
+from kafkaproto.records.batch import check_crc
 
 
 class Batch(NamedTuple):
@@ -91,10 +92,10 @@ def _leaders(cluster: Cluster, topic: Topic, index: int, in_a_step: bool) -> lis
 
 def _log(partition: Partition) -> Log:
     log = partition.log
-    found = [
-        Batch(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch)
-        for _, header in log.batches(log.log_start_offset)
-    ]
+    found = []
+    for position, header in log.batches(log.log_start_offset):
+        assert check_crc(memoryview(log.store.read(position, header.size))), f"{partition}: {header} is not whole"
+        found.append(Batch(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch))
     producers = {i: (entry.epoch, list(entry.batches)) for i, entry in log.producers.producers.items()}
     epochs = [entry for entry in log.epochs.entries() if entry.start_offset < log.log_end_offset]
     return Log(log.log_start_offset, log.log_end_offset, found, epochs, producers)

@@ -254,8 +254,8 @@ class Truth:
                 committed = leader.log.high_watermark
                 assert own_end >= committed, f"{history.name}: {broker_id} is in sync at {own_end}, HW {committed}"
             epoch, stood, since_ms = history.behind.get(broker_id, (-1, -1, now_ms))
-            if own_end == end or (epoch, stood) != (leader.leader_epoch, own_end):
-                since_ms = now_ms  # a new leader gives everybody a new start
+            if own_end == end or (epoch, stood) != (leader.leader_epoch, own_end) or broker_id not in state.isr:
+                since_ms = now_ms  # a new leader gives everybody a new start, and who joins has one
             history.behind[broker_id] = leader.leader_epoch, own_end, since_ms
             late = now_ms - since_ms > leader.lag_max_ms + LAG_SLACK_MS
             assert not (late and broker_id in state.isr), (

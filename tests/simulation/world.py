@@ -230,6 +230,8 @@ class Line(MemoryClient):
         self.expected: deque[tuple[int, Heard]] = deque()
         self._unread_answer: tuple[Sequence[object], bytes] | None = None
         self._arrived_ms = 0
+        self.read_ms = 0
+        """When a slow reader last read an answer: what it had sent behind is handled then."""
         world.lines.append(self)
         super().__init__(world.cluster, broker_id, client_id, "127.0.0.1")
 
@@ -288,7 +290,8 @@ class Line(MemoryClient):
             return
         (buffers, sent), self._unread_answer = self._unread_answer, None
         assert _joined(buffers) == sent, "bytes were written over while they were being sent"
-        self.connection.written(self.world.now_ms)
+        self.read_ms = self.world.now_ms
+        self.connection.written(self.read_ms)
         self.world.cluster.run()
 
     def _take(self, buffers: Sequence[object]) -> None:

@@ -19,9 +19,10 @@ from broker.errors import KafkaError
 from broker.log.errors import StorageError
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+from kafkaproto.records.batch import NewRecord, build_batch
 from tests.broker.durable.lives import Lives, commit, committed, values, write
-from tests.broker.scene import replica
-from tests.broker.wire import limit
+from tests.broker.scene import fill, replica
+from tests.broker.wire import limit, produce, produced
 
 FULL = ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -120,6 +121,25 @@ def test_nothing_is_appended_before_an_election_of_the_full_disk_is_remembered(
     assert state is not None and after is not None
     assert (after.leader, after.leader_epoch) == (1, state.leader_epoch)
     assert values(lives.cluster, "t") == [(0, b"a"), (1, b"b")]
+
+
+def test_compaction_that_never_came_to_its_end_leaves_nothing_also_where_an_append_failed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it writes lies in files of its own; an append that failed has left an empty one just there."""
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", cleanup_policy="compact", segment_bytes="100")
+    made = [build_batch([NewRecord(b"%d" % number, b"k", 1_700_000_000_000)]) for number in range(4)]
+    fill(lives.cluster, "t", *made)
+    before = values(lives.cluster, "t")
+    with full_disk(monkeypatch):
+        answer = lives.cluster.connect().ask(produce("t", made[0]), 9)
+        assert produced(answer).error_code == FULL
+    with monkeypatch.context() as patch:
+        patch.setattr(Facts, "append", _no_space)
+        with pytest.raises(KafkaError):
+            lives.cluster.state.upkeep.compaction.clean("t", 0, lives.cluster.now_ms)
+    assert values(lives.crash_and_restart(), "t") == before
 
 
 def _no_space(self: Facts, facts: object) -> None:
