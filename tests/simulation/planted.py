@@ -31,7 +31,7 @@ from broker.replication.replica_manager import ReplicaManager
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.run import Broken, simulate
 
-SEEDS = 40
+SEEDS = 60
 Original = Callable[..., Any]
 
 

@@ -283,7 +283,8 @@ class Truth:
             if at <= min(log.high_watermark, history.committed_end) and not history.unclean:
                 history.check_batch(header)
         if history.compacted:  # each replica is cleaned by itself
-            history.keys.check(log, min(log.high_watermark, history.committed_end), self._cluster.now_ms())
+            end_offset = min(log.high_watermark, log.log_end_offset, history.committed_end)
+            history.keys.check(log, end_offset, self._cluster.now_ms())
             return
         theirs = {header.base_offset: position for position, header in leader.log.batches(leader.log.log_start_offset)}
         for position, header in own:
