@@ -129,8 +129,10 @@ class Disk:
     def _pwrite(self, fd: int, data: Any, offset: int) -> int:
         if self._is_dead:
             raise Killed
-        if self.refuses == FULL and len(data) > 1 and self._chance.random() < 0.5:
-            return os.pwrite(fd, memoryview(data)[: len(data) // 2], offset)  # the last that it had room for
+        if self.refuses and len(data) > 1 and self._chance.random() < 0.5:
+            part = os.pwrite(fd, memoryview(data)[: len(data) // 2], offset)
+            if self.refuses == FULL:
+                return part  # the last that it had room for
         if self.refuses:
             self._refuse()
         if self._is_last_write():
@@ -146,6 +148,9 @@ class Disk:
         if self._is_dead or self._is_last_write():
             self.was_torn = True  # what was to be cut is still there
             self._die()
+        if self.refuses == BROKEN:
+            self.was_torn = True
+            self._refuse()
         os.ftruncate(fd, size)
 
     def _open_file(self, path: Any, flags: int, mode: int = 0o777) -> int:

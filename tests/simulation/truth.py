@@ -99,7 +99,7 @@ class Truth:
             for state in topic.partitions:
                 history = self.histories.get((topic.topic_id, state.index))
                 if forgets_elections and history is not None:
-                    history.leaders = {e: leader for e, leader in history.leaders.items() if e <= state.leader_epoch}
+                    history.leaders = {e: leader for e, leader in history.leaders.items() if e < state.leader_epoch}
                     history.watermark = (-1, 0)
                 history = self._partition_changes(topic, None, state)
                 assert state.leader_epoch >= max(history.leaders, default=-1), (

@@ -123,6 +123,25 @@ def test_nothing_is_appended_before_an_election_of_the_full_disk_is_remembered(
     assert values(lives.cluster, "t") == [(0, b"a"), (1, b"b")]
 
 
+def test_half_a_batch_that_a_broken_disk_keeps_is_cut_before_the_next_segment_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_ms="1000")
+    write(lives.cluster, "t", b"a", timestamp=lives.cluster.now_ms)
+    with full_disk(monkeypatch, room=100), monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", broken)
+        assert write(lives.cluster, "t", b"lost" * 30, timestamp=lives.cluster.now_ms).error_code == FULL
+        lives.cluster.advance(2000)
+        assert write(lives.cluster, "t", b"lost" * 30, timestamp=lives.cluster.now_ms).error_code == FULL
+    assert write(lives.cluster, "t", b"b", timestamp=lives.cluster.now_ms).base_offset == 1
+    assert values(lives.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
+    assert not lives.cluster.state.journal.events("recovery")
+
+
 def test_compaction_that_never_came_to_its_end_leaves_nothing_also_where_an_append_failed_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
