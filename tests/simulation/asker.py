@@ -9,7 +9,7 @@ from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRec
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tests.broker.wire import fetch, flat
 from tests.simulation.client import UNSURE, Client, E, TopicPartition
-from tests.simulation.world import Line
+from tests.simulation.line import Line
 
 LATEST, EARLIEST = -1, -2
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from kafkaproto.error_codes import ErrorCode
-from tests.simulation.world import Line, World
+from tests.simulation.line import Line
+from tests.simulation.world import World
 
 E = ErrorCode
 TopicPartition = tuple[str, int]

@@ -12,7 +12,8 @@ from kafkaproto.messages.offset_commit import (
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from tests.simulation.client import Client, E, TopicPartition
-from tests.simulation.world import Line, World
+from tests.simulation.line import Line
+from tests.simulation.world import World
 
 NOTHING = -1
 

@@ -11,8 +11,9 @@ from kafkaproto.records.batch import batches, complete_bytes, read_header
 from kafkaproto.records.batch import records as records_of
 from tests.broker.wire import fetch
 from tests.simulation.client import Client, E, TopicPartition
+from tests.simulation.line import Line
 from tests.simulation.truth import History
-from tests.simulation.world import Line, World
+from tests.simulation.world import World
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from broker.replication.partition import Partition
 from kafkaproto.records.batch import BatchHeader, Compression, NewRecord, build_batch, read_header
 from tests.broker.wire import produce, produced
 from tests.simulation.client import MOVED, UNSURE, Client, E, TopicPartition
-from tests.simulation.world import Line, World
+from tests.simulation.line import Line
+from tests.simulation.world import World
 
 ALL = -1
 

@@ -52,7 +52,7 @@ class Simulation:
         self.consumers = [
             Consumer(world, "leaders", chance.choice([7, 9, 11])),
             Consumer(world, "closest", chance.choice([11, 12, 13, 17]), rack),
-            Consumer(world, "plain", chance.choice([4, 6, 12, 15]), client_id="limited"),
+            Consumer(world, "plain", chance.choice([4, 6, 12, 13, 15, 16]), client_id="limited"),
         ]
         self.producers = [
             Producer(world, "plainly", idempotent=False),
