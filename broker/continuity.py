@@ -118,7 +118,7 @@ class Continuity:
         for topic in image.topics.values():
             for state in topic.partitions:
                 log = self._log_of(topic, state)
-                if log is not None and (log.log_end_offset > 0 or log.epochs.latest > 0):
+                if log is not None and (log.log_end_offset > 0 or log.epochs.latest > 0 or log.store.end_position > 0):
                     yield remembered.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:

@@ -1,8 +1,8 @@
 """What a cluster tells its data directory while it lives, and asks of it when it begins.
 
 Whoever changes something that must survive calls `note` first, and changes nothing if that raises. What may fail without harm
-(a fact that the next process can tell from the bytes) goes through `note_if_possible`: then all facts are written anew as soon as
-one can be written.
+(a fact that the next process can tell from the bytes, or an election that happened already) goes through `note_if_possible`: then all
+facts are written anew as soon as one can be written, and nothing is appended before.
 """
 
 from __future__ import annotations
@@ -125,8 +125,18 @@ class Ledger:
         try:
             self.note(fact)
         except StorageError as error:
-            self._owes = True
+            self._owes = self._pool.holds_back = True
             logger.error("data directory %s: %s", self.directory.path, error)
+
+    @property
+    def lacks(self) -> bool:
+        """Whether something has happened that could not be noted. Until it is, no segment's file goes: the facts still tell of it."""
+        return self._pool.holds_back
+
+    def settle(self) -> None:
+        """Records are about to be appended: an election that could not be noted is, first. Raises StorageError; then nothing must change."""
+        if self.lacks:
+            self._write_anew()
 
     def refresh(self) -> None:
         """Much has changed at once: write down what holds now. Never raises."""
@@ -136,7 +146,7 @@ class Ledger:
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
         self._written_anew_bytes = self._facts.size_bytes
-        self._owes = False
+        self._owes = self._pool.holds_back = False
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
@@ -172,6 +182,9 @@ class PartitionKeeper:
         self._ledger = ledger
         self._topic_id = topic_id
         self._index = index
+
+    def appending(self) -> None:
+        self._ledger.settle()
 
     def begun(self, state: LogState) -> None:
         self._ledger.note_if_possible(remembered.log(self._topic_id, self._index, state))

@@ -79,6 +79,9 @@ def _as_a_log(store: Store, facts: LogFacts, walk: _Walk, segments: Sequence[Seg
     if state.runs and (runs[0].start > state.runs[0].start if runs else cut is None):
         # The first batches were given back after the last state was told.
         log_start = max(log_start, runs[0].first_offset if runs else state.log_end_offset)
+    if not runs and log.runs.first_offset > state.log_end_offset:
+        # So were the first batches since then, by a leader whose epoch could not be told.
+        log_start = max(log_start, log.runs.first_offset)
     # Where nothing is left, the log goes on at its start; what is known of producers and epochs stays.
     log.log_end_offset = max(log.log_end_offset, log_start)
     log.raise_log_start(log_start)

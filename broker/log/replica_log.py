@@ -77,6 +77,9 @@ class Keeper(Protocol):
     def begun(self, state: LogState) -> None:
         """A leader begins with this. Never raises: the next process can tell nearly all of it from the bytes."""
 
+    def appending(self) -> None:
+        """A leader is about to append. Raises StorageError while its epoch could not be remembered: then nothing must change."""
+
     def cleaned(self, state: LogState) -> None:
         """Compaction is about to leave this. Raises StorageError: then nothing must change."""
 
@@ -122,7 +125,8 @@ class ReplicaLog:
 
     def lead(self, epoch: int) -> None:
         """This replica's leader epoch begins, before any write (E-3)."""
-        is_news = epoch != self.epochs.latest and (self.log_end_offset > 0 or bool(self.epochs.latest >= 0))
+        is_empty = self.log_end_offset == 0 and self.epochs.latest < 0 and self.store.end_position == 0
+        is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
         self.is_leader = True
         if self.keeper is not None and is_news:
@@ -165,6 +169,8 @@ class ReplicaLog:
             original = self.producers.check(header)
             if original is not None:
                 return Appended(original.first_offset, original.last_offset, original.max_timestamp, True)
+        if self.keeper is not None:
+            self.keeper.appending()
         base_offset = self.log_end_offset
         patch_offset_and_epoch(batch, 0, base_offset, leader_epoch)
         store, max_timestamp = self.store, header.max_timestamp

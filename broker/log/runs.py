@@ -80,6 +80,11 @@ class Runs:
         """Where the last batch ends, -1 without any. The log may end later: compaction leaves gaps."""
         return self._runs[-1].end_offset if self._runs else -1
 
+    @property
+    def first_offset(self) -> int:
+        """Where the first batch begins, -1 without any."""
+        return self._runs[0].first_offset if self._runs else -1
+
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
         """The batch at `position`, of offsets `base_offset` up to before `end_offset`, now ends this replica's log."""
         runs = self._runs

@@ -65,6 +65,7 @@ class Store:
         "_bases",
         "_cleaning",
         "_fd",
+        "_has_leftover",
         "_needs",
         "_room_end",
         "_segments",
@@ -106,6 +107,7 @@ class Store:
         self._zero = 0
         self._room_end = 0
         self._cleaning = False
+        self._has_leftover = False
         self._unflushed = 0
 
     # Writing
@@ -127,6 +129,7 @@ class Store:
 
     def _append_making_room(self, data: bytes | bytearray | memoryview, length: int) -> int:
         position = self.end_position
+        self._cut_leftover()
         try:
             if not self._fits_last_segment(length):
                 self.roll()
@@ -150,8 +153,20 @@ class Store:
         """An append failed half way. Under a name nothing may stay behind the end: it would be read after a restart."""
         if self.folder is not None and self._fd >= 0:
             self._room_end = self._base
-            with suppress(OSError):
-                os.ftruncate(self._fd, self.end_position - self._zero)
+            self._has_leftover = True
+            with suppress(StorageError):
+                self._cut_leftover()
+
+    def _cut_leftover(self) -> None:
+        """Before anything follows it, if it could not be done at once. Raises StorageError."""
+        if not self._has_leftover or self.folder is None:
+            return
+        try:
+            self._use_named_file(self._segments[-1], self.folder)
+            os.ftruncate(self._fd, self.end_position - self._zero)
+        except OSError as error:
+            raise StorageError(f"cannot cut what a failed append has left: {error}") from error
+        self._has_leftover = False
 
     def appended(self, messages: int) -> None:
         """So many records came into the segment files: force them to the disk if it is time (flush.messages)."""
@@ -185,12 +200,15 @@ class Store:
     def aside(self) -> Iterator[None]:
         """What is appended in here makes segments of its own; the one that was open goes on afterwards."""
         open_bytes, number = self.open_bytes, self.segment_number
-        self.roll()
+        self._start_segment(
+            0
+        )  # also where the last is empty: an append that failed has left a file, which is none of these
         self._cleaning = True
         try:
             yield
         finally:
             self._cleaning = False
+            self._has_leftover = False  # in a file that is not needed, then
             self._start_segment(open_bytes)
             self.segment_number = number
 
@@ -205,7 +223,9 @@ class Store:
             if self.folder is not None and last.path is not None:
                 self.folder.unlink(last.path)
                 last.path = None
+            self._has_leftover = False
         else:
+            self._cut_leftover()
             last.end = self.end_position
             if self._unflushed and self.flush_messages < NO_FLUSH:
                 self.flush()
@@ -384,7 +404,9 @@ class Store:
 
     def drop_before(self, position: int) -> None:
         """Give back the whole segments before `position`; a range of them that is being sent lives on."""
-        if self.end_position <= position:
+        if self.folder is not None and self.folder.pool.holds_back:
+            return
+        if self.end_position <= position and not self._has_leftover:
             self.roll()
         dropped = 0
         while dropped < len(self._segments) - 1 and self._segments[dropped].end <= position:

@@ -33,10 +33,20 @@ class Answered:
 
 
 class VirtualCluster:
-    """A cluster that stands still until `advance`. `connect` gives clients; addresses are made up, as nobody listens."""
+    """A cluster that stands still until `advance`. `connect` gives clients; addresses are made up, as nobody listens.
 
-    def __init__(self, brokers: int = 1, config: dict[str, str] | None = None, **options: Any) -> None:
-        self.clock = ManualClock()
+    clock: that of a process before, whose data directory it goes on with.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        config: dict[str, str] | None = None,
+        *,
+        clock: ManualClock | None = None,
+        **options: Any,
+    ) -> None:
+        self.clock = clock or ManualClock()
         self.state = Cluster(brokers, config, clock=self.clock, **options)
         self.pool = BufferPool()
         self._soon: list[MemoryClient] = []

@@ -1,14 +1,20 @@
-"""What happens to a cluster beside its clients: followers held and slow links cut, elections, brokers that stop, topics that come.
+"""What happens to a cluster beside its clients: followers held and links cut, elections, brokers and processes that die, disks that fail.
 
-(Crashes with recovery through a data directory belong here once there is one.)
+A broker that crashes alone ends like one that stops: its connections are gone at once, its leaderships go to others, its log stays as it
+was written (`kill -9` takes the process, not the power); it comes back with it and cuts what its new leader does not have. That it also
+forgets the high watermarks since its last checkpoint, as in Kafka, is not so here. All brokers at once crash with the process, where there
+is a data directory (`world.kill_process`), between two steps or in the middle of any write.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import partial
 
 from broker.errors import KafkaError
 from tests.broker.scene import hold, release
+from tests.simulation.disk import BROKEN, FULL
 from tests.simulation.world import BROKERS, World
 
 MOST_TOPICS = 6
@@ -20,13 +26,40 @@ class Faults:
     def __init__(self, world: World) -> None:
         self.world = world
         self._topics = 0
-        self._cut: list[tuple[int, int]] = []
         often = [self.hold, self.release, self.cut, self.heal, self.elect, self.restart]
-        self.kinds: list[Callable[[], None]] = [*often, *often, self.elect_preferred, self.elect_unclean, self.reassign]
-        self.kinds += [self.create_topic, self.delete_topic, self.tidy]
+        rarely = [
+            self.elect_preferred,
+            self.elect_unclean,
+            self.reassign,
+            self.create_topic,
+            self.delete_topic,
+            self.tidy,
+        ]
+        disks = [self.slow_disk, self.quick_disks]
+        if world.disk is not None:
+            disks += [
+                self.refuse,
+                self.take_again,
+                self.kill,
+                self.kill_in_a_write,
+                self.kill_in_a_write,
+                self.end_process,
+            ]
+        self.kinds: list[Callable[[], None]] = [*often, *often, *rarely, *disks]
 
     def act(self) -> None:
         self.world.chance.choice(self.kinds)()
+
+    def end(self) -> None:
+        """No more faults: where processes can die, one last time."""
+        if self.world.disk is not None:
+            self.world.disk.spare()
+            self.kill()
+            self.take_again()
+        self.quick_disks()
+        self.start_all()
+        self.heal()
+        self.release()
 
     def first_topics(self) -> None:
         """Every kind of topic: clean, with unclean elections, compacted, short-lived."""
@@ -34,7 +67,8 @@ class Faults:
         small = {"segment_bytes": "2000"}
         make("clean", 2, 3)
         make("unclean", 1, 3, unclean_leader_election_enable="true", min_insync_replicas="1")
-        make("compact", 1, 3, cleanup_policy="compact", min_cleanable_dirty_ratio="0.1", segment_ms="1500", **small)
+        quick = {"min_cleanable_dirty_ratio": "0.1", "segment_ms": "1500", "delete_retention_ms": "8000"}
+        make("compact", 1, 3, cleanup_policy="compact", **quick, **small)
         make("short", 1, 2, retention_ms="4000", min_insync_replicas="1", segment_ms="1000", **small)
 
     def _partition(self) -> tuple[str, int]:
@@ -128,19 +162,19 @@ class Faults:
             self.world.cluster.run()
 
     def create_topic(self) -> None:
-        if len(self.world.image.topics) < MOST_TOPICS and len(self.world.running()) == BROKERS:
+        if len(self.world.topics) < MOST_TOPICS and len(self.world.running()) == BROKERS:
             self._topics += 1
             name = f"extra-{self._topics % 2}"  # a name that comes again is another topic
             if name not in self.world.image.topics:
                 self._say(f"create {name}")
-                self.world.cluster.topic(name, 1, self.world.chance.choice([1, 2, 3]))
+                count = self.world.chance.choice([1, 2, 3])
+                self._try(lambda: self.world.cluster.topic(name, 1, count))
 
     def delete_topic(self) -> None:
         for name in sorted(self.world.image.topics):
             if name.startswith("extra") and self.world.chance.random() < 0.5:
                 self._say(f"delete {name}")
-                self.world.cluster.state.controller.delete_topic(name)
-                self.world.cluster.run()
+                self._try(partial(self.world.cluster.state.controller.delete_topic, name))
                 return
 
     def tidy(self) -> None:
@@ -150,3 +184,51 @@ class Faults:
         state.upkeep.retention.run(self.world.now_ms)
         self._try(lambda: state.upkeep.compaction.clean("compact", 0, self.world.now_ms))
         self.world.cluster.run()
+
+    # ---- disks ---------------------------------------------------------------------------------------------------------------
+
+    def slow_disk(self) -> None:
+        """What a broker writes takes time: what clients ask of it, and what it copies from its leaders."""
+        world = self.world
+        broker_id = world.chance.choice(world.running())
+        delay_ms = world.chance.choice([5, 60, 400])
+        self._say(f"the disk of broker {broker_id} takes {delay_ms} ms")
+        world.disk_delay_ms[broker_id] = delay_ms
+        for fetcher in world.cluster.state.nodes[broker_id].replicas.fetchers.values():
+            for topic, index in fetcher.partitions:
+                fetcher.slow(topic, index, delay_ms)
+
+    def quick_disks(self) -> None:
+        """All of them; followers that are held are let go, too."""
+        self._say("all disks are quick")
+        self.world.disk_delay_ms.clear()
+        self.release()
+
+    def refuse(self) -> None:
+        """The disk is full or broken: what is there can be read, nothing new is taken."""
+        disk = self.world.disk
+        assert disk is not None
+        disk.refuses = self.world.chance.choice([FULL, BROKEN])
+        self._say(f"the disk refuses: {os.strerror(disk.refuses)}")
+
+    def take_again(self) -> None:
+        disk = self.world.disk
+        assert disk is not None
+        disk.refuses = 0
+        self._say("the disk is well")
+
+    def kill(self) -> None:
+        self._say("kill the process")
+        self.world.kill_process()
+
+    def kill_in_a_write(self) -> None:
+        """One that comes soon."""
+        disk = self.world.disk
+        assert disk is not None
+        number = self.world.chance.choice([1, 2, 3, 10, 40])
+        self._say(f"kill the process at its write {number} from now")
+        disk.kill_at_write(number)
+
+    def end_process(self) -> None:
+        self._say("end the process")
+        self.world.end_process()

@@ -12,11 +12,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from broker.continuity import Continuity
+from broker.durable import recovery, remembered
 from broker.fetch.delayed_fetch import DelayedFetch
 from broker.fetch.read import PartitionFetch, Reader
 from broker.fetch.session import IncrementalContext
+from broker.log import compaction, retention
+from broker.log.errors import StorageError
 from broker.log.producer_state import ProducerStates
-from broker.log.replica_log import ReplicaLog
+from broker.log.replica_log import Appended, LogState, ReplicaLog
 from broker.metadata import controller
 from broker.metadata.image import PartitionState
 from broker.network.connection import Connection
@@ -24,9 +28,10 @@ from broker.replication.delayed_partitions import AwaitedAppend
 from broker.replication.fetcher import Pull, ReplicaFetcher
 from broker.replication.partition import Partition
 from broker.replication.replica_manager import ReplicaManager
+from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.run import Broken, simulate
 
-SEEDS = 40
+SEEDS = 60
 Original = Callable[..., Any]
 
 
@@ -139,6 +144,85 @@ def _batch_skipped(original: Original) -> Original:
     return replicate_from
 
 
+def _producers_forgotten(original: Original) -> Original:
+    def restore(self: ReplicaLog, state: LogState) -> None:
+        original(self, state._replace(producers={}))
+
+    return restore
+
+
+def _torn_tail_kept(_: Original) -> Original:
+    def header(self: recovery._Walk, view: memoryview, at: int) -> BatchHeader | None:
+        if at + HEADER_BYTES > len(view):
+            return None
+        found = read_header(view, at)
+        return found._replace(batch_length=min(found.batch_length, len(view) - at - PREFIX_BYTES))
+
+    return header
+
+
+def _watermark_beyond_the_end(original: Original) -> Original:
+    def restore(self: ReplicaLog, state: LogState) -> None:
+        original(self, state)
+        self.high_watermark += 1
+
+    return restore
+
+
+def _last_value_dropped(_: Original) -> Original:
+    def is_last(self: compaction._Cleaner, record: Record) -> bool:
+        return record.key is not None and record.offset > self._latest.get(record.key, -1)
+
+    return is_last
+
+
+def _tombstone_dropped_at_once(original: Original) -> Original:
+    def kept(self: compaction._Cleaner, batch: bytes, header: BatchHeader) -> bytes | None:
+        delay_ms, self._delete_retention_ms = self._delete_retention_ms, 0
+        try:
+            return original(self, batch, header)
+        finally:
+            self._delete_retention_ms = delay_ms
+
+    return kept
+
+
+def _refused_write_acknowledged(original: Original) -> Original:
+    def append(self: ReplicaLog, batch: memoryview, header: BatchHeader, *more: int) -> Appended:
+        try:
+            return original(self, batch, header, *more)
+        except StorageError:
+            return Appended(self.log_end_offset, self.log_end_offset + header.last_offset_delta, -1, False)
+
+    return append
+
+
+def _noted_after_it_happened(original: Original) -> Original:
+    def raise_log_start(self: ReplicaLog, offset: int) -> None:
+        keeper, self.keeper = self.keeper, None
+        try:
+            original(self, offset)
+        finally:
+            self.keeper = keeper
+
+    return raise_log_start
+
+
+def _epochs_not_read(original: Original) -> Original:
+    def partition(told: Sequence[Any]) -> PartitionState:
+        return replace(original(told), leader_epoch=0)
+
+    return partition
+
+
+def _expires_too_early(original: Original) -> Original:
+    def expire(log: ReplicaLog, limits: retention.RetentionLimits, now_ms: int) -> bool:
+        early = limits.age_ms // 2 if limits.age_ms > 0 else limits.age_ms
+        return bool(original(log, limits._replace(age_ms=early), now_ms))
+
+    return expire
+
+
 PLANTED = {
     "high watermark one too high": Plant(Partition, "advance_high_watermark", _watermark_too_high),
     "leader epoch not bumped by an election": Plant(controller, "_led_by", _epoch_not_bumped),
@@ -156,6 +240,16 @@ PLANTED = {
         ReplicaFetcher, "_acknowledge", _acknowledged_before_it_is_there
     ),
     "throttled connection not muted": Plant(Connection, "answer", _not_muted),
+    "recovery forgets producers": Plant(ReplicaLog, "restore", _producers_forgotten),
+    "recovery keeps a torn tail": Plant(recovery._Walk, "_header", _torn_tail_kept),
+    "high watermark recovered above the log end": Plant(ReplicaLog, "restore", _watermark_beyond_the_end),
+    "recovery forgets leader epochs": Plant(remembered, "_partition", _epochs_not_read),
+    "log start moved without a fact": Plant(ReplicaLog, "raise_log_start", _noted_after_it_happened),
+    "commit not remembered": Plant(Continuity, "committed", _nothing),
+    "write that the disk refused acknowledged": Plant(ReplicaLog, "append", _refused_write_acknowledged),
+    "compaction drops the last value of a key": Plant(compaction._Cleaner, "_is_last", _last_value_dropped),
+    "compaction drops a tombstone at once": Plant(compaction._Cleaner, "_kept", _tombstone_dropped_at_once),
+    "records expire too early": Plant(retention, "expire", _expires_too_early),
 }
 
 

@@ -11,8 +11,13 @@ from typing import NamedTuple
 
 from kafkaproto.messages.fetch import FetchResponse
 from kafkaproto.records.batch import batches, complete_bytes
-from tests.simulation.clients import Asker, Client, Consumer, Producer
+from tests.simulation.asker import Asker
+from tests.simulation.client import Client
+from tests.simulation.committer import Committer
+from tests.simulation.consumer import Consumer
+from tests.simulation.disk import Killed
 from tests.simulation.faults import Faults
+from tests.simulation.producer import Producer
 from tests.simulation.world import World
 
 OPERATIONS = 300
@@ -47,7 +52,7 @@ class Simulation:
         self.consumers = [
             Consumer(world, "leaders", chance.choice([7, 9, 11])),
             Consumer(world, "closest", chance.choice([11, 12, 13, 17]), rack),
-            Consumer(world, "plain", chance.choice([4, 6, 12, 15]), client_id="limited"),
+            Consumer(world, "plain", chance.choice([4, 6, 12, 13, 15, 16]), client_id="limited"),
         ]
         self.producers = [
             Producer(world, "plainly", idempotent=False),
@@ -56,24 +61,27 @@ class Simulation:
             Producer(world, "exactly-b", idempotent=True),
         ]
         self.clients: list[Client] = [*self.consumers, *self.consumers, *self.producers, Asker(world, "asker")]
+        if world.disk is not None:
+            self.clients += [Committer(world, "committer")] * 2
         self.operations = 0
         self.steps = 0
 
     def run(self, operations: int) -> None:
         while self.operations < operations:
-            self._step()
+            try:
+                self._step()
+            except Killed:
+                self.world.was_killed()
+                self._check()
         self._come_to_rest()
 
     def _step(self) -> None:
         chance = self.world.chance
         self.steps += 1
-        said = len(self.world.said)
         if chance.random() < 0.15:
             self.faults.act()
         else:
-            client = chance.choice(self.clients)
-            client.act()
-            self.operations += any(self._is_request(what) for _, _, what in self.world.said[said:])
+            self._ask_somebody()
         self._reading()
         self._check()
         delta_ms = chance.choice([0, 0, 0, 1, 20, 150, 700])
@@ -82,6 +90,13 @@ class Simulation:
             self._check()
         if self.steps % CONTENTS_EVERY == 0:
             self.world.truth.check_contents()
+
+    def _ask_somebody(self) -> None:
+        said = len(self.world.said)
+        try:
+            self.world.chance.choice(self.clients).act()
+        finally:
+            self.operations += any(self._is_request(what) for _, _, what in self.world.said[said:])
 
     @staticmethod
     def _is_request(what: object) -> bool:
@@ -106,9 +121,7 @@ class Simulation:
     def _come_to_rest(self) -> None:
         """Faults end: everything is replicated, everybody is in sync, and the consumers read to the end."""
         world = self.world
-        self.faults.start_all()
-        self.faults.heal()
-        self.faults.release()
+        self.faults.end()
         for client in self.clients:
             for line in client.lines.values():
                 line.slow = False
@@ -120,10 +133,16 @@ class Simulation:
                 assert leader is not None and set(state.isr) == set(state.replicas), (
                     f"not healed: {topic.name}, {state}"
                 )
-                assert leader.log.high_watermark == leader.log.log_end_offset, f"{leader} is not replicated"
+                log = leader.log
+                assert log.high_watermark == log.log_end_offset, f"{leader} is not replicated"
+                is_over = "retention.ms" in topic.configs
+                assert not is_over or log.log_start_offset == log.log_end_offset, f"{leader} keeps what has expired"
         world.truth.check_contents()
         for consumer in self.consumers:
             self._read_to_the_end(consumer)
+            for history in world.truth.histories.values():
+                if history.compacted:
+                    history.keys.check_read(consumer.seen.get(history.name, {}))
 
     def _read_to_the_end(self, consumer: Consumer) -> None:
         deadline_ms = self.world.now_ms + PATIENCE_MS

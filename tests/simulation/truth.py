@@ -6,14 +6,17 @@ It reads the replicas and is told by clients what was acknowledged; it never cha
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from broker.cluster import Cluster
 from broker.metadata.image import NO_LEADER, Image, PartitionState, Topic
 from broker.replication.partition import Partition
-from kafkaproto.records.batch import BatchHeader
+from kafkaproto.records.batch import BatchHeader, records
+from tests.simulation.keys import Keys
 
+A_DAY_MS = 24 * 3600 * 1000
+A_WEEK_MS = 7 * A_DAY_MS
 LAG_SLACK_MS = 1000
 """The simulation looks every 500 ms of virtual time."""
 
@@ -25,15 +28,21 @@ class Kept(NamedTuple):
     next_offset: int
     crc: int
     epoch: int
+    max_timestamp: int
 
 
 class History:
-    """One partition from its creation to its deletion."""
+    """One partition from its creation to its deletion. configs: its topic's own settings."""
 
-    def __init__(self, name: str, compacted: bool, unclean: bool) -> None:
+    def __init__(self, name: str, configs: Mapping[str, str]) -> None:
         self.name = name
-        self.compacted = compacted
-        self.unclean = unclean
+        self.compacted = "compact" in configs.get("cleanup.policy", "")
+        self.unclean = configs.get("unclean.leader.election.enable") == "true"
+        self.retention_ms = int(configs.get("retention.ms", A_WEEK_MS))
+        self.keys = Keys(name, int(configs.get("delete.retention.ms", A_DAY_MS)))
+        """What is in it, where it is compacted."""
+        self.deleted_to = 0
+        """The highest offset below which clients wanted records deleted."""
         self.batches: list[Kept] = []
         self.committed_end = 0
         self.generation = 0
@@ -62,7 +71,9 @@ class History:
             return  # its batches are written anew; the records are looked at by who reads them
         kept = self.at(header.base_offset)
         assert kept is not None, f"{self.name}: {header.base_offset} was never committed"
-        seen = Kept(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch)
+        seen = Kept(
+            header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch, header.max_timestamp
+        )
         assert kept == seen, f"{self.name}: a committed batch changed: {kept} became {seen}"
 
 
@@ -70,10 +81,36 @@ class Truth:
     """All histories of a cluster, by (topic id, index)."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
         self.histories: dict[tuple[bytes, int], History] = {}
+        self._listen_to(cluster)
+
+    def _listen_to(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         # Before the brokers hear of a new image: what the old leader committed counts.
         cluster.controller.listeners.insert(0, self._image_changes)
+
+    def goes_on(self, cluster: Cluster, forgets_elections: bool) -> None:
+        """Another process goes on with the same data: nothing that was committed is lost or changed, no epoch falls.
+
+        forgets_elections: the disk took nothing between the last ones and the end; no record was appended in their epochs.
+        """
+        self._listen_to(cluster)
+        for topic in cluster.controller.image.topics.values():
+            for state in topic.partitions:
+                history = self.histories.get((topic.topic_id, state.index))
+                if forgets_elections and history is not None:
+                    history.leaders = {e: leader for e, leader in history.leaders.items() if e < state.leader_epoch}
+                    history.watermark = (-1, 0)
+                history = self._partition_changes(topic, None, state)
+                assert state.leader_epoch >= max(history.leaders, default=-1), (
+                    f"{history.name}: the epoch fell: {state}, led by {history.leaders}"
+                )
+                leader = self._leader(topic.name, state.index, state.leader)
+                end = -1 if leader is None else leader.log.log_end_offset
+                assert leader is None or end >= history.committed_end, (
+                    f"{history.name}: {history.committed_end} was committed, the log ends at {end}"
+                )
+        self.check_contents()
 
     def of(self, partition: Partition) -> History:
         return self.histories[partition.topic_id, partition.index]
@@ -90,12 +127,10 @@ class Truth:
                 was = before.partitions[index] if same and before and index < len(before.partitions) else None
                 self._partition_changes(after, was, state)
 
-    def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> None:
+    def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> History:
         history = self.histories.get((topic.topic_id, now.index))
         if history is None:
-            unclean = topic.configs.get("unclean.leader.election.enable") == "true"
-            compacted = "compact" in topic.configs.get("cleanup.policy", "")
-            history = History(f"{topic.name}-{now.index}", compacted, unclean)
+            history = History(f"{topic.name}-{now.index}", topic.configs)
             self.histories[topic.topic_id, now.index] = history
         assert set(now.isr) <= set(now.replicas), f"{history.name}: {now}"
         if now.leader != NO_LEADER:
@@ -103,7 +138,7 @@ class Truth:
             assert led == now.leader, f"{history.name}: {led} and {now.leader} both led in epoch {now.leader_epoch}"
             assert now.leader in now.isr, f"{history.name}: the leader is not in sync: {now}"
         if was is None:
-            return
+            return history
         assert now.leader_epoch >= was.leader_epoch, f"{history.name}: the epoch fell: {was} to {now}"
         old_leader = self._leader(topic.name, now.index, was.leader)
         if old_leader is not None:
@@ -115,6 +150,7 @@ class Truth:
             assert history.unclean or end >= history.committed_end, f"{history.name}: unclean election: {was} to {now}"
             if history.unclean:
                 history.start_again()
+        return history
 
     def _leader(self, topic: str, index: int, leader: int) -> Partition | None:
         if leader == NO_LEADER or not self._cluster.nodes[leader].running:
@@ -137,7 +173,7 @@ class Truth:
         if end <= history.committed_end:
             return
         at = history.committed_end
-        for _, header in leader.log.batches(max(at, leader.log.log_start_offset)):
+        for position, header in leader.log.batches(max(at, leader.log.log_start_offset)):
             if header.base_offset >= end:
                 break
             if header.base_offset < at:
@@ -149,7 +185,9 @@ class Truth:
             at = header.next_offset
             epoch = header.partition_leader_epoch
             assert not history.batches or epoch >= history.batches[-1].epoch, f"{history.name}: epochs fall at {at}"
-            history.batches.append(Kept(header.base_offset, at, header.crc, epoch))
+            history.batches.append(Kept(header.base_offset, at, header.crc, epoch, header.max_timestamp))
+            if history.compacted:
+                history.keys.learn(records(leader.log.store.read(position, header.size)))
         assert at <= end or history.compacted, f"{history.name}: the high watermark {end} parts a batch"
         history.committed_end = end
 
@@ -161,6 +199,7 @@ class Truth:
                 replicas = dict(self._replicas(topic, state))
                 for partition in replicas.values():
                     self._check_replica(history, partition)
+                    self._check_start(history, partition, now_ms)
                 leader = replicas.get(state.leader)
                 if state.leader != NO_LEADER:
                     assert leader is not None and leader.is_leader, f"{history.name}: {state.leader} does not lead"
@@ -185,6 +224,18 @@ class Truth:
             assert log.high_watermark <= log.log_end_offset, f"X-2: {told}"
         assert log.epochs.latest <= partition.leader_epoch, f"{told}: epoch {log.epochs.latest} is not known yet"
 
+    @staticmethod
+    def _check_start(history: History, partition: Partition, now_ms: int) -> None:
+        """N-15: what clients did not delete goes when it has expired, and not before."""
+        start = partition.log.log_start_offset
+        if start <= history.deleted_to or history.unclean:
+            return
+        last_gone = history.at(start - 1)
+        assert not history.compacted, f"{partition} begins at {start}"
+        assert last_gone is None or now_ms - last_gone.max_timestamp > history.retention_ms, (
+            f"{partition} begins at {start}: {last_gone} has not expired"
+        )
+
     def _check_leader(self, history: History, state: PartitionState, leader: Partition) -> None:
         assert leader.leader_epoch == state.leader_epoch, f"{history.name}: {leader}, {state}"
         epoch, watermark = history.watermark
@@ -203,8 +254,8 @@ class Truth:
                 committed = leader.log.high_watermark
                 assert own_end >= committed, f"{history.name}: {broker_id} is in sync at {own_end}, HW {committed}"
             epoch, stood, since_ms = history.behind.get(broker_id, (-1, -1, now_ms))
-            if own_end == end or (epoch, stood) != (leader.leader_epoch, own_end):
-                since_ms = now_ms  # a new leader gives everybody a new start
+            if own_end == end or (epoch, stood) != (leader.leader_epoch, own_end) or broker_id not in state.isr:
+                since_ms = now_ms  # a new leader gives everybody a new start, and who joins has one
             history.behind[broker_id] = leader.leader_epoch, own_end, since_ms
             late = now_ms - since_ms > leader.lag_max_ms + LAG_SLACK_MS
             assert not (late and broker_id in state.isr), (
@@ -231,8 +282,10 @@ class Truth:
             at = header.next_offset
             if at <= min(log.high_watermark, history.committed_end) and not history.unclean:
                 history.check_batch(header)
-        if history.compacted:
-            return  # each replica is cleaned by itself
+        if history.compacted:  # each replica is cleaned by itself
+            end_offset = min(log.high_watermark, log.log_end_offset, history.committed_end)
+            history.keys.check(log, end_offset, self._cluster.now_ms())
+            return
         theirs = {header.base_offset: position for position, header in leader.log.batches(leader.log.log_start_offset)}
         for position, header in own:
             if header.base_offset >= leader.log.log_start_offset:

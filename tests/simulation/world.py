@@ -1,40 +1,50 @@
 """A cluster of three brokers in virtual time, its clients' connections, and the conversation that a failing seed prints.
 
-Everything is drawn from one seed. Must never know what the clients want or what is true of the logs (`clients`, `truth`).
+Everything is drawn from one seed. Some worlds have a data directory: there the whole process can end, be killed, and come back.
+
+Must never know what the clients want or what is true of the logs (`client`, `truth`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from broker.log.files import FileRange
+from broker.clock import ManualClock
+from broker.config import ConfigError
+from broker.errors import KafkaError
+from broker.metadata.image import INTERNAL_TOPICS, Topic
 from broker.replication.partition import Partition
-from broker.testing.memory import Answered, MemoryClient, VirtualCluster
+from broker.testing.memory import VirtualCluster
 from tests.broker.wire import limit
+from tests.simulation.disk import Disk, Killed
+from tests.simulation.known import Known
 from tests.simulation.truth import Truth
+
+if TYPE_CHECKING:
+    from tests.simulation.line import Line
 
 BROKERS = 3
 LAG_MAX_MS = 2000
 TIDY_MS = 1000
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-ACKS_NONE = 0
-
-Heard = Callable[[Any], None]
+WITH_A_DISK = 0.3
+"""How many worlds have a data directory."""
 
 
 class Complaints(logging.Handler):
-    """What the broker logs as its own error: it goes on, a simulation shall not."""
+    """What the broker logs as its own error: it goes on, a simulation shall not. Of a disk that refuses it may complain."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk | None) -> None:
         super().__init__(logging.ERROR)
         self.lines: list[str] = []
+        self._disk = disk
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(logging.Formatter().format(record))
+        said = logging.Formatter().format(record)
+        if self._disk is None or not self._disk.is_to_blame(said):
+            self.lines.append(said)
 
 
 class World:
@@ -53,22 +63,95 @@ class World:
             "kafkaproto.replica.delay.ms": chance.choice(["0", "0", "40"]),
             "auto.leader.rebalance.enable": chance.choice(["true", "false"]),
             "leader.imbalance.check.interval.seconds": "5",
+            "offsets.topic.num.partitions": "1",
             "max.incremental.fetch.session.cache.slots": chance.choice(["1000", "1000", "2"]),
             **{f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(BROKERS)},
         }
         self.semantics = chance.choice(["kafka", "kip"])
-        self.cluster = VirtualCluster(BROKERS, config, semantics=self.semantics, seed=seed)
-        self.said: list[tuple[int, str, object]] = []
-        self.truth = Truth(self.cluster.state)
-        self._complaints = Complaints()
+        self.disk = Disk(chance) if chance.random() < WITH_A_DISK else None
+        self.disk_delay_ms: dict[int, int] = {}
+        """Brokers whose disk is slow, and by how much."""
+        self.lines: list[Line] = []
+        self._last_producer_id = -1
+        self._config = config
+        self._seed = seed
+        self._complaints = Complaints(self.disk)
         self._logger = logging.getLogger("kafkaproto")
         self._logger.addHandler(self._complaints)
+        self.cluster = self._new_cluster(ManualClock())
+        self.said: list[tuple[int, str, object]] = []
+        self.truth = Truth(self.cluster.state)
         if chance.random() < 0.5:
             limit(self.cluster, client_id="limited", consumer_byte_rate=300.0, producer_byte_rate=400.0)
 
+    def _new_cluster(self, clock: ManualClock) -> VirtualCluster:
+        data_dir = None if self.disk is None else self.disk.path
+        return VirtualCluster(
+            BROKERS, self._config, semantics=self.semantics, seed=self._seed, clock=clock, data_dir=data_dir
+        )
+
     def close(self) -> None:
         self._logger.removeHandler(self._complaints)
+        if self.disk is not None:
+            self.disk.close()
+        self.cluster.state._stores.close()
+
+    # ---- another process -----------------------------------------------------------------------------------------------------
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the disk refuses to write."""
+        return self.disk is not None and self.disk.refuses != 0
+
+    def end_process(self) -> None:
+        """The process ends by itself, and another one goes on."""
+        known = Known(self.cluster.state, in_a_step=False)
         self.cluster.state.close()
+        self._go_on(known)
+
+    def kill_process(self) -> None:
+        """The process is killed between two steps, and another one goes on."""
+        self._go_on(Known(self.cluster.state, in_a_step=False))
+
+    def was_killed(self) -> None:
+        """The process died in the middle of a step."""
+        self.say("fault", "the process was killed in the middle of this")
+        self._go_on(Known(self.cluster.state, in_a_step=True))
+
+    def _go_on(self, known: Known) -> None:
+        disk = self.disk
+        assert disk is not None
+        clock = self.cluster.clock
+        for line in self.lines:
+            line.cut()
+        self.lines.clear()
+        self.disk_delay_ms.clear()
+        self.cluster.state._stores.close()
+        disk.next_process()
+        clock.advance(self.chance.choice([0, 100, 5000]))
+        if self.chance.random() < 0.2:
+            disk.kill_at_write(self.chance.randrange(1, 20))
+        while True:
+            try:
+                cluster = self._new_cluster(clock)
+            except Killed:
+                self.say("fault", "killed while it began")
+                disk.next_process()
+            except ConfigError as error:
+                assert disk.is_to_blame(str(error)), f"it did not begin: {error}"  # noqa: PT017
+                self.say("fault", "did not begin on a disk that refuses; the disk is well again")
+                disk.refuses = 0
+                disk.next_process()
+            else:
+                break
+        self.cluster = cluster
+        disk.spare()
+        cuts = cluster.state.journal.events("recovery")
+        assert disk.was_torn or not cuts, f"recovery cut what was whole: {cuts}"
+        disk.was_torn = False
+        self.say("fault", "another process goes on")
+        self.truth.goes_on(cluster.state, known.forgets_elections)
+        known.check(cluster.state)
 
     @property
     def now_ms(self) -> int:
@@ -77,6 +160,11 @@ class World:
     @property
     def image(self) -> Any:
         return self.cluster.state.controller.image
+
+    @property
+    def topics(self) -> dict[str, Topic]:
+        """Those that clients write and read."""
+        return {name: topic for name, topic in self.image.topics.items() if name not in INTERNAL_TOPICS}
 
     def say(self, who: str, what: object) -> None:
         self.said.append((self.now_ms, who, what))
@@ -93,6 +181,17 @@ class World:
         state = self.image.partition(topic, index)
         return None if state is None or state.leader < 0 else self.replica(state.leader, topic, index)
 
+    def new_producer_id(self) -> int:
+        """One that nobody has had, in this process or in one before; -1 while the disk refuses to remember it."""
+        try:
+            producer_id = self.cluster.state.next_producer_id()
+        except KafkaError:
+            assert self.refuses
+            return -1
+        assert producer_id > self._last_producer_id, f"producer id {producer_id} was given before"
+        self._last_producer_id = producer_id
+        return producer_id
+
     def check(self) -> None:
         """After a step: everything that always holds. Raises AssertionError."""
         assert not self._complaints.lines, f"the broker complained: {self._complaints.lines[0]}"
@@ -105,71 +204,3 @@ class World:
             self.cluster.advance(part)
             delta_ms -= part
             self.check()
-
-
-class Line(MemoryClient):
-    """One connection whose owner hears its answers, and which can be slow to read them.
-
-    Checks X-5: in order, and not before a throttle has passed. A slow reader's bytes are taken twice, when they are written and
-    when they are read: nothing may have been written over them.
-    """
-
-    def __init__(self, world: World, broker_id: int, name: str, client_id: str) -> None:
-        self.world = world
-        self.broker_id = broker_id
-        self.name = f"{name}@{broker_id}"
-        self.slow = False
-        self.muted_until_ms = 0
-        self.expected: deque[tuple[int, Heard]] = deque()
-        self._unread_answer: tuple[Sequence[object], bytes] | None = None
-        super().__init__(world.cluster, broker_id, client_id, "127.0.0.1")
-
-    @property
-    def is_open(self) -> bool:
-        return self.closed_ms is None
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing is under way, so that what is sent now is handled now."""
-        return not self.expected and self._unread_answer is None and self.world.now_ms >= self.muted_until_ms
-
-    def request(self, request: Any, version: int, heard: Heard) -> None:
-        """Send; `heard` is called with the answer's message at the instant at which it leaves the broker."""
-        self.world.say(self.name, request)
-        if getattr(request, "acks", None) != ACKS_NONE:
-            self.expected.append((self._next_id, heard))
-        self.send(request, version)
-
-    def write(self, buffers: Sequence[object]) -> bool:
-        out = super().write(buffers)
-        if not self.slow:
-            return out
-        self._unread_answer = buffers, _joined(buffers)
-        return False
-
-    def read_on(self) -> None:
-        """A slow reader has read what was sent."""
-        if self._unread_answer is None:
-            return
-        (buffers, sent), self._unread_answer = self._unread_answer, None
-        assert _joined(buffers) == sent, "bytes were written over while they were being sent"
-        self.connection.written(self.world.now_ms)
-        self.world.cluster.run()
-
-    def _take(self, buffers: Sequence[object]) -> None:
-        super()._take(buffers)
-        answer = self.answers.pop()
-        self.world.say(f"{self.name} answered", answer.message)
-        self._check_order(answer)
-        _, heard = self.expected.popleft()
-        heard(answer.message)
-
-    def _check_order(self, answer: Answered) -> None:
-        assert self.expected, "an answer that nobody asked for"
-        assert answer.correlation_id == self.expected[0][0], "X-5: answers out of order"
-        assert answer.at_ms >= self.muted_until_ms, f"X-5: answered while throttled until {self.muted_until_ms}"
-        self.muted_until_ms = answer.at_ms + getattr(answer.message, "throttle_time_ms", 0)
-
-
-def _joined(buffers: Sequence[object]) -> bytes:
-    return b"".join(b.read() if isinstance(b, FileRange) else bytes(b) for b in buffers)  # type: ignore[call-overload]

@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 
 from broker.config import ConfigError
+from broker.durable.facts import Facts
 from broker.errors import KafkaError
+from broker.log.errors import StorageError
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+from kafkaproto.records.batch import NewRecord, build_batch
 from tests.broker.durable.lives import Lives, commit, committed, values, write
-from tests.broker.scene import replica
-from tests.broker.wire import limit
+from tests.broker.scene import fill, replica
+from tests.broker.wire import limit, produce, produced
 
 FULL = ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -98,6 +101,68 @@ def test_elections_go_on_while_the_disk_is_full_and_are_remembered_later(
     lives.cluster.topic("u")
     after = lives.crash_and_restart().state.controller.image.partition("t", 0)
     assert after is not None and (after.leader, after.leader_epoch) == (1, state.leader_epoch)
+
+
+def test_nothing_is_appended_before_an_election_of_the_full_disk_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lives = Lives(tmp_path, 2)
+    lives.cluster.topic("t", 1, 2)
+    write(lives.cluster, "t", b"a", acks=-1)
+    with full_disk(monkeypatch):
+        lives.cluster.state.stop_broker(0)
+        lives.cluster.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(Facts, "replace", _no_space)
+        assert write(lives.cluster, "t", b"lost").error_code == FULL
+    assert write(lives.cluster, "t", b"b").base_offset == 1
+    state = lives.cluster.state.controller.image.partition("t", 0)
+    after = lives.crash_and_restart().state.controller.image.partition("t", 0)
+    assert state is not None and after is not None
+    assert (after.leader, after.leader_epoch) == (1, state.leader_epoch)
+    assert values(lives.cluster, "t") == [(0, b"a"), (1, b"b")]
+
+
+def test_half_a_batch_that_a_broken_disk_keeps_is_cut_before_the_next_segment_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_ms="1000")
+    write(lives.cluster, "t", b"a", timestamp=lives.cluster.now_ms)
+    with full_disk(monkeypatch, room=100), monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", broken)
+        assert write(lives.cluster, "t", b"lost" * 30, timestamp=lives.cluster.now_ms).error_code == FULL
+        lives.cluster.advance(2000)
+        assert write(lives.cluster, "t", b"lost" * 30, timestamp=lives.cluster.now_ms).error_code == FULL
+    assert write(lives.cluster, "t", b"b", timestamp=lives.cluster.now_ms).base_offset == 1
+    assert values(lives.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
+    assert not lives.cluster.state.journal.events("recovery")
+
+
+def test_compaction_that_never_came_to_its_end_leaves_nothing_also_where_an_append_failed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it writes lies in files of its own; an append that failed has left an empty one just there."""
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", cleanup_policy="compact", segment_bytes="100")
+    made = [build_batch([NewRecord(b"%d" % number, b"k", 1_700_000_000_000)]) for number in range(4)]
+    fill(lives.cluster, "t", *made)
+    before = values(lives.cluster, "t")
+    with full_disk(monkeypatch):
+        answer = lives.cluster.connect().ask(produce("t", made[0]), 9)
+        assert produced(answer).error_code == FULL
+    with monkeypatch.context() as patch:
+        patch.setattr(Facts, "append", _no_space)
+        with pytest.raises(KafkaError):
+            lives.cluster.state.upkeep.compaction.clean("t", 0, lives.cluster.now_ms)
+    assert values(lives.crash_and_restart(), "t") == before
+
+
+def _no_space(self: Facts, facts: object) -> None:
+    raise StorageError("no space left")
 
 
 def refusal(path: Path, brokers: int = 1) -> str:

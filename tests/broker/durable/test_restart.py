@@ -125,6 +125,18 @@ def test_what_a_new_leader_did_not_have_does_not_come_back(tmp_path: Path) -> No
     assert after.state.controller.image.leader_of("t", 0) == (2, 2)
 
 
+def test_what_a_new_leader_with_nothing_did_not_have_does_not_come_back(tmp_path: Path) -> None:
+    lives = Lives(tmp_path, 3)
+    lives.cluster.topic("t", 1, 3)
+    hold(lives.cluster, 1, 2)
+    write(lives.cluster, "t", b"lost")
+    elect(lives.cluster, 1)
+    for _ in range(2):
+        assert values(lives.crash_and_restart(), "t") == []
+    write(lives.cluster, "t", b"a")
+    assert values(lives.crash_and_restart(), "t") == [(0, b"a")]
+
+
 def test_P18_a_repeated_batch_is_known_after_a_restart(tmp_path: Path) -> None:
     lives = Lives(tmp_path)
     lives.cluster.topic("t")
@@ -269,6 +281,21 @@ def test_a_divergence_is_seen_in_the_bytes_where_its_fact_could_not_be_written(
     elect(lives.cluster, 1)
     write(lives.cluster, "t", b"b")
     assert values(lives.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
+
+
+def test_a_log_whose_first_segments_were_given_back_begins_where_the_rest_does(tmp_path: Path) -> None:
+    """Without a fact: a follower lets them go by itself, and what happened when it began to lead may not have been noted."""
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_bytes="150")
+    for i in range(4):
+        write(lives.cluster, "t", b"%d" % i * 60)
+    lives.crash()
+    first, second, *_ = sorted((tmp_path / "topics").glob("*/*.log"))
+    first.unlink()
+    second.unlink()
+    log = replica(lives.restart(), 0).log
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (2, 4, 4)
+    assert [offset for offset, _ in values(lives.crash_and_restart(), "t")] == [2, 3]
 
 
 def _refuse(self: object, state: object) -> None:

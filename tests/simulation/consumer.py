@@ -1,208 +1,19 @@
-"""Clients of a simulation: producers, consumers with fetch sessions, and whoever asks a single question with a known answer.
-
-Each does one operation when asked to and knows what may be answered; an answer that may not be is an AssertionError.
-"""
+"""Consumers with fetch sessions, old and new: they read everything, and never skip or repeat a committed record."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
 from broker.replication.partition import Partition
-from kafkaproto.error_codes import ErrorCode
-from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.fetch import ForgottenTopic
-from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from kafkaproto.records.batch import (
-    BatchHeader,
-    Compression,
-    NewRecord,
-    batches,
-    build_batch,
-    complete_bytes,
-    read_header,
-)
+from kafkaproto.records.batch import batches, complete_bytes, read_header
 from kafkaproto.records.batch import records as records_of
-from tests.broker.wire import fetch, flat, produce, produced
-from tests.simulation.world import Line, World
-
-E = ErrorCode
-ALL = -1
-TopicPartition = tuple[str, int]
-MOVED = {
-    E.NOT_LEADER_OR_FOLLOWER,
-    E.UNKNOWN_TOPIC_OR_PARTITION,
-    E.NOT_ENOUGH_REPLICAS,
-    E.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-}
-UNSURE = {*MOVED, E.REQUEST_TIMED_OUT}
-LATEST, EARLIEST = -1, -2
-
-
-class Client(ABC):
-    """lines: one connection per broker, opened anew when the broker closed it."""
-
-    def __init__(self, world: World, name: str, client_id: str = "test") -> None:
-        self.world = world
-        self.name = name
-        self.client_id = client_id
-        self.lines: dict[int, Line] = {}
-
-    @abstractmethod
-    def act(self) -> None:
-        """Do one thing."""
-
-    def line(self, broker_id: int) -> Line | None:
-        """The connection to a broker, None while it is down."""
-        line = self.lines.get(broker_id)
-        if line is not None and line.is_open:
-            return line
-        if broker_id not in self.world.running():
-            return None
-        line = self.lines[broker_id] = Line(self.world, broker_id, self.name, self.client_id)
-        self.connected(broker_id)
-        return line
-
-    def connected(self, broker_id: int) -> None:  # noqa: B027 - most have nothing to begin anew
-        """The connection to a broker is a new one."""
-
-    def some_partition(self) -> TopicPartition:
-        topics = self.world.image.topics
-        name = self.world.chance.choice(sorted(topics))
-        return name, self.world.chance.randrange(len(topics[name].partitions))
-
-    def line_to_leader(self, at: TopicPartition) -> Line | None:
-        leader, _ = self.world.image.leader_of(*at)
-        return None if leader < 0 else self.line(leader)
-
-
-@dataclass(slots=True)
-class Sequence:
-    """What an idempotent producer has under way for one partition, and its last batches that were acknowledged."""
-
-    next: int = 0
-    pending: bytes | None = None
-    done: list[tuple[bytes, int]] = field(default_factory=list)
-
-
-class Producer(Client):
-    """Produces with every acks; idempotent ones (acks=all only) send a batch again until they know that it was taken."""
-
-    def __init__(self, world: World, name: str, idempotent: bool, client_id: str = "test") -> None:
-        super().__init__(world, name, client_id)
-        self.producer_id = world.cluster.state.next_producer_id() if idempotent else -1
-        self.sequences: dict[tuple[bytes, int], Sequence] = {}
-        self._count = 0
-
-    def act(self) -> None:
-        at = self.some_partition()
-        line = self.line_to_leader(at)
-        if line is not None and self.world.chance.random() < 0.05:
-            line = self.line(self.world.chance.choice(self.world.running()))  # old metadata
-        if line is None or line.expected:
-            return
-        if self.producer_id >= 0:
-            self._send_in_sequence(line, at)
-        else:
-            self._send(line, at)
-
-    def _send(self, line: Line, at: TopicPartition) -> None:
-        chance = self.world.chance
-        acks = chance.choice([0, 1, 1, ALL, ALL])
-        data = self.batch()
-        spoilt = acks != 0 and chance.random() < 0.1
-        if spoilt:
-            data = data[:-1] + bytes([data[-1] ^ 1])
-        request = produce(*_split(at, data), acks=acks, timeout_ms=chance.choice([0, 100, 1500]))
-        line.request(
-            request, chance.choice([3, 7, 8, 9, 11]), lambda answer: self._heard(line, at, acks, data, spoilt, answer)
-        )
-
-    def batch(self, base_sequence: int = -1) -> bytes:
-        """One to four records that nobody has sent before, with keys that come again."""
-        chance = self.world.chance
-        made = []
-        for _ in range(chance.choice([1, 1, 2, 4])):
-            self._count += 1
-            value = f"{self.name}:{self._count}:".encode() + b"x" * chance.choice([0, 10, 150])
-            made.append(NewRecord(value, b"k%d" % chance.randrange(5), self.world.now_ms))
-        codec = chance.choice([Compression.NONE, Compression.NONE, Compression.GZIP, Compression.LZ4])
-        known = {} if base_sequence < 0 else {"producer_id": self.producer_id, "producer_epoch": 0}
-        return build_batch(made, compression=codec, base_sequence=base_sequence, **known)
-
-    def _heard(self, line: Line, at: TopicPartition, acks: int, data: bytes, spoilt: bool, answer: Any) -> None:
-        told = produced(answer)
-        partition = self.world.replica(line.broker_id, *at)
-        if told.error_code:
-            allowed = {E.CORRUPT_MESSAGE} if spoilt else set() if acks == 1 else UNSURE
-            assert told.error_code in allowed | MOVED, (
-                f"error {told.error_code} for a {'spoilt' if spoilt else 'good'} batch"
-            )
-            return
-        assert not spoilt, "a batch with a wrong checksum was taken"
-        if acks == ALL and partition is not None:
-            self._acknowledged(partition, told, data)
-
-    def _acknowledged(self, partition: Partition, told: Any, data: bytes) -> BatchHeader:
-        header = read_header(data)
-        assert len(partition.isr) >= partition.effective_min_isr, (
-            f"{partition}: acknowledged with ISR {set(partition.isr)}"
-        )
-        self.world.truth.acknowledged(partition, told.base_offset, header.last_offset_delta + 1, header.crc)
-        return header
-
-    # ---- idempotent ------------------------------------------------------------------------------------------------------------
-
-    def _send_in_sequence(self, line: Line, at: TopicPartition) -> None:
-        topic = self.world.image.topics[at[0]]
-        state = self.sequences.setdefault((topic.topic_id, at[1]), Sequence())
-        again = self.world.chance.random() < 0.2 and state.pending is None and bool(state.done)
-        expected_base: int | None = None
-        if again:
-            data, expected_base = self.world.chance.choice(state.done[-5:])
-        else:
-            if state.pending is None:
-                state.pending = self.batch(state.next)
-            data = state.pending
-        request = produce(*_split(at, data), acks=ALL, timeout_ms=self.world.chance.choice([100, 1500]))
-        line.request(request, 9, lambda answer: self._heard_in_sequence(line, at, state, data, expected_base, answer))
-
-    def _heard_in_sequence(
-        self, line: Line, at: TopicPartition, state: Sequence, data: bytes, expected_base: int | None, answer: Any
-    ) -> None:
-        told = produced(answer)
-        partition = self.world.replica(line.broker_id, *at)
-        if told.error_code in UNSURE:
-            return
-        if partition is None or self._may_be_forgotten(partition):
-            state.next, state.pending = 0, None
-            state.done.clear()
-            if told.error_code:  # what it had written is lost: another producer goes on
-                self.producer_id = self.world.cluster.state.next_producer_id()
-                self.sequences.clear()
-            elif expected_base is None:
-                state.next = read_header(data).base_sequence + read_header(data).last_offset_delta + 1
-            return
-        assert told.error_code == 0, f"error {told.error_code} for a batch in sequence"
-        if expected_base is not None:
-            assert told.base_offset == expected_base, (
-                f"a duplicate of {expected_base} was appended at {told.base_offset}"
-            )
-            return
-        header = self._acknowledged(partition, told, data)
-        state.next = header.base_sequence + header.last_offset_delta + 1
-        state.pending = None
-        state.done.append((data, told.base_offset))
-
-    def _may_be_forgotten(self, partition: Partition) -> bool:
-        """Whether a replica may know nothing of this producer: it learns producers from the batches that are left."""
-        history = self.world.truth.of(partition)
-        return history.unclean or history.compacted or partition.log.log_start_offset > 0
-
-
-def _split(at: TopicPartition, data: bytes) -> tuple[str, bytes, int]:
-    return at[0], data, at[1]
+from tests.broker.wire import fetch
+from tests.simulation.client import Client, E, TopicPartition
+from tests.simulation.line import Line
+from tests.simulation.truth import History
+from tests.simulation.world import World
 
 
 @dataclass(slots=True)
@@ -234,9 +45,10 @@ class Position:
 
 @dataclass(slots=True)
 class UnderWay:
-    """A fetch that is not answered yet: since when, how long it may take."""
+    """A fetch that is not answered yet: handled when it came, or when the answer before it was read; how long it may then take."""
 
-    deadline_ms: int
+    handled_ms: int
+    wait_ms: int
     max_bytes: int
     partitions: dict[TopicPartition, int]
 
@@ -253,6 +65,8 @@ class Consumer(Client):
         self.under_way: dict[int, UnderWay] = {}
         self.names: dict[bytes, str] = {}
         """All topics that ever were, by id; the newest of a name is last."""
+        self.seen: dict[str, dict[bytes | None, int]] = {}
+        """Of compacted partitions, by name: key to where it was met last."""
         self.partition_max = world.chance.choice([60, 300, 100_000])
 
     def connected(self, broker_id: int) -> None:
@@ -274,7 +88,7 @@ class Consumer(Client):
                 self._fetch(line, wanted[broker_id])
 
     def _look_for_topics(self) -> None:
-        topics = self.world.image.topics
+        topics = self.world.topics
         for at in [
             at for at, p in self.positions.items() if at[0] not in topics or topics[at[0]].topic_id != p.topic_id
         ]:
@@ -315,8 +129,7 @@ class Consumer(Client):
         if not incremental:
             session.asked = {at: self.positions[at].offset for at in wanted}
             session.told = {at: Told() for at in wanted}
-        deadline_ms = max(self.world.now_ms, line.muted_until_ms) + wait_ms
-        self.under_way[line.broker_id] = UnderWay(deadline_ms, max_bytes, dict(session.asked))
+        self.under_way[line.broker_id] = UnderWay(line.handled_ms, wait_ms, max_bytes, dict(session.asked))
         positions = {at: (self.positions[at].topic_id, self.positions[at].generation) for at in wanted}
         line.request(request, self.version, lambda a: self._heard(line, session, incremental, positions, a))
 
@@ -468,9 +281,16 @@ class Consumer(Client):
             else:
                 history.check_batch(header)
             if history.compacted:
-                assert [r.offset for r in records_of(found.view)] == sorted({r.offset for r in records_of(found.view)})
+                self._read_keys(history, found.view)
             offset = header.next_offset
         return offset
+
+    def _read_keys(self, history: History, batch: memoryview) -> None:
+        seen = self.seen.setdefault(history.name, {})
+        for record in records_of(batch):
+            history.keys.check_record(record)
+            assert record.offset > seen.get(record.key, -1), f"{history.name}: {record.offset} comes again"
+            seen[record.key] = record.offset
 
     def _sent_elsewhere(self, at: TopicPartition, data: Any) -> None:
         """N-3, N-4: a replica in the client's rack, alive and in sync."""
@@ -510,7 +330,8 @@ class Consumer(Client):
             line = self.lines[broker_id]
             if not line.is_open or line.slow:
                 continue
-            assert self.world.now_ms <= waiting.deadline_ms, f"{line.name}: not answered at {waiting.deadline_ms}"
+            deadline_ms = max(waiting.handled_ms, line.read_ms) + waiting.wait_ms
+            assert self.world.now_ms <= deadline_ms, f"{line.name}: not answered at {deadline_ms}"
             if line.connection.parked is None:
                 continue
             for at, offset in waiting.partitions.items():
@@ -521,96 +342,3 @@ class Consumer(Client):
                 end = min(log.high_watermark, log.log_end_offset)
                 ready = log.log_start_offset <= offset < end and waiting.max_bytes > 0
                 assert not ready, f"F-29: {line.name}: {at} can be read from {offset} to {end} and is parked"
-
-
-class Asker(Client):
-    """Single questions whose answers follow from what the replica holds: fetch at any offset, list offsets, delete records."""
-
-    def act(self) -> None:
-        self.world.chance.choice([self._probe, self._probe, self._list, self._delete])()
-
-    def _free_line(self, at: TopicPartition, anywhere: bool) -> tuple[Line, Partition] | None:
-        chance = self.world.chance
-        state = self.world.image.partition(*at)
-        broker_id = chance.choice(state.replicas) if anywhere else state.leader
-        partition = self.world.replica(broker_id, *at) if broker_id >= 0 else None
-        line = None if partition is None else self.line(broker_id)
-        return (line, partition) if line is not None and partition is not None and line.is_idle else None
-
-    def _probe(self) -> None:
-        """F-15 to F-17, D1 to D3."""
-        at = self.some_partition()
-        if (found := self._free_line(at, anywhere=True)) is None:
-            return
-        line, partition = found
-        log = partition.log
-        offset = self.world.chance.randint(max(0, log.log_start_offset - 3), log.log_end_offset + 2)
-        wanted, bound = self._expected(partition, offset)
-        version = 11
-
-        def heard(answer: Any) -> None:
-            [(_, data)] = flat(answer)
-            assert data.error_code == wanted, f"{partition}: {offset} answers {data.error_code}, not {wanted}"
-            if wanted == 0 and not self.world.truth.of(partition).compacted:
-                assert bool(data.records) == (offset < bound), f"{partition}: from {offset} below {bound}"
-
-        line.request(fetch((*at, offset), version=version), version, heard)
-
-    def _expected(self, partition: Partition, offset: int) -> tuple[int, int]:
-        log = partition.log
-        watermark, end = log.high_watermark, log.log_end_offset
-        bound = min(watermark, end)
-        if offset < log.log_start_offset:
-            return E.OFFSET_OUT_OF_RANGE, bound
-        if self.world.semantics == "kip":
-            follower_heard = not partition.is_leader and end < offset <= watermark
-            if follower_heard or watermark < offset <= end:
-                return E.OFFSET_NOT_AVAILABLE, bound
-        return (E.OFFSET_OUT_OF_RANGE if offset > end else 0), bound
-
-    def _list(self) -> None:
-        """L-5, L-8."""
-        at = self.some_partition()
-        if (found := self._free_line(at, anywhere=False)) is None:
-            return
-        line, partition = found
-        timestamp = self.world.chance.choice([LATEST, EARLIEST])
-        log = partition.log
-        wanted = (0, log.high_watermark if timestamp == LATEST else log.log_start_offset)
-        if timestamp == LATEST and log.high_watermark < partition.epoch_start_offset:
-            wanted = (E.OFFSET_NOT_AVAILABLE, -1)
-
-        def heard(answer: Any) -> None:
-            told = answer.topics[0].partitions[0]
-            assert (told.error_code, told.offset) == wanted, (
-                f"{partition}: {timestamp} is at {told.offset}, not {wanted}"
-            )
-
-        asked = [ListOffsetsTopic(at[0], [ListOffsetsPartition(at[1], -1, timestamp)])]
-        line.request(ListOffsetsRequest(-1, 0, asked), 7, heard)
-
-    def _delete(self) -> None:
-        """L-11: what was deleted is gone at once at the leader."""
-        at = self.some_partition()
-        if self.world.chance.random() > 0.3 or (found := self._free_line(at, anywhere=False)) is None:
-            return
-        line, partition = found
-        log = partition.log
-        offset = self.world.chance.randint(log.log_start_offset, log.high_watermark)
-        deletes, start = partition.deletes, max(offset, log.log_start_offset)
-
-        def heard(answer: Any) -> None:
-            told = answer.topics[0].partitions[0]
-            if not deletes:
-                assert told.error_code == E.POLICY_VIOLATION, told.error_code
-                return
-            assert told.error_code in (0, *UNSURE), told.error_code
-            if told.error_code == 0:
-                assert told.low_watermark >= offset, (
-                    f"{partition}: deleted below {told.low_watermark}, asked for {offset}"
-                )
-
-        asked = [DeleteRecordsTopic(at[0], [DeleteRecordsPartition(at[1], offset)])]
-        line.request(DeleteRecordsRequest(asked, 1000), 1, heard)
-        moved = deletes and partition.is_leader
-        assert not moved or log.log_start_offset >= start, f"{partition}: log start {log.log_start_offset}, not {start}"

@@ -1,0 +1,111 @@
+"""Single questions whose answers follow from what the replica holds: fetch at any offset, list offsets, delete records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.replication.partition import Partition
+from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from tests.broker.wire import fetch, flat
+from tests.simulation.client import UNSURE, Client, E, TopicPartition
+from tests.simulation.line import Line
+
+LATEST, EARLIEST = -1, -2
+
+
+class Asker(Client):
+    """Single questions whose answers follow from what the replica holds: fetch at any offset, list offsets, delete records."""
+
+    def act(self) -> None:
+        self.world.chance.choice([self._probe, self._probe, self._list, self._delete])()
+
+    def _free_line(self, at: TopicPartition, anywhere: bool) -> tuple[Line, Partition] | None:
+        chance = self.world.chance
+        state = self.world.image.partition(*at)
+        broker_id = chance.choice(state.replicas) if anywhere else state.leader
+        partition = self.world.replica(broker_id, *at) if broker_id >= 0 else None
+        line = None if partition is None else self.line(broker_id)
+        return (line, partition) if line is not None and partition is not None and line.is_idle else None
+
+    def _probe(self) -> None:
+        """F-15 to F-17, D1 to D3."""
+        at = self.some_partition()
+        if (found := self._free_line(at, anywhere=True)) is None:
+            return
+        line, partition = found
+        log = partition.log
+        offset = self.world.chance.randint(max(0, log.log_start_offset - 3), log.log_end_offset + 2)
+        wanted, bound = self._expected(partition, offset)
+        version = 11
+
+        def heard(answer: Any) -> None:
+            [(_, data)] = flat(answer)
+            assert data.error_code == wanted, f"{partition}: {offset} answers {data.error_code}, not {wanted}"
+            if wanted == 0 and not self.world.truth.of(partition).compacted:
+                assert bool(data.records) == (offset < bound), f"{partition}: from {offset} below {bound}"
+
+        line.request(fetch((*at, offset), version=version), version, heard)
+
+    def _expected(self, partition: Partition, offset: int) -> tuple[int, int]:
+        log = partition.log
+        watermark, end = log.high_watermark, log.log_end_offset
+        bound = min(watermark, end)
+        if offset < log.log_start_offset:
+            return E.OFFSET_OUT_OF_RANGE, bound
+        if self.world.semantics == "kip":
+            follower_heard = not partition.is_leader and end < offset <= watermark
+            if follower_heard or watermark < offset <= end:
+                return E.OFFSET_NOT_AVAILABLE, bound
+        return (E.OFFSET_OUT_OF_RANGE if offset > end else 0), bound
+
+    def _list(self) -> None:
+        """L-5, L-8."""
+        at = self.some_partition()
+        if (found := self._free_line(at, anywhere=False)) is None:
+            return
+        line, partition = found
+        timestamp = self.world.chance.choice([LATEST, EARLIEST])
+        log = partition.log
+        wanted = (0, log.high_watermark if timestamp == LATEST else log.log_start_offset)
+        if timestamp == LATEST and log.high_watermark < partition.epoch_start_offset:
+            wanted = (E.OFFSET_NOT_AVAILABLE, -1)
+
+        def heard(answer: Any) -> None:
+            told = answer.topics[0].partitions[0]
+            assert (told.error_code, told.offset) == wanted, (
+                f"{partition}: {timestamp} is at {told.offset}, not {wanted}"
+            )
+
+        asked = [ListOffsetsTopic(at[0], [ListOffsetsPartition(at[1], -1, timestamp)])]
+        line.request(ListOffsetsRequest(-1, 0, asked), 7, heard)
+
+    def _delete(self) -> None:
+        """L-11: what was deleted is gone at once at the leader."""
+        at = self.some_partition()
+        if self.world.chance.random() > 0.3 or (found := self._free_line(at, anywhere=False)) is None:
+            return
+        line, partition = found
+        log = partition.log
+        offset = self.world.chance.randint(log.log_start_offset, log.high_watermark)
+        deletes, start = partition.deletes, max(offset, log.log_start_offset)
+        refuses = self.world.refuses
+        history = self.world.truth.of(partition)
+        history.deleted_to = max(history.deleted_to, offset)
+
+        def heard(answer: Any) -> None:
+            told = answer.topics[0].partitions[0]
+            if not deletes:
+                assert told.error_code == E.POLICY_VIOLATION, told.error_code
+                return
+            allowed = {0, *UNSURE} | ({E.KAFKA_STORAGE_ERROR} if refuses else set())
+            assert told.error_code in allowed, told.error_code
+            if told.error_code == 0:
+                assert told.low_watermark >= offset, (
+                    f"{partition}: deleted below {told.low_watermark}, asked for {offset}"
+                )
+
+        asked = [DeleteRecordsTopic(at[0], [DeleteRecordsPartition(at[1], offset)])]
+        line.request(DeleteRecordsRequest(asked, 1000), 1, heard)
+        moves = deletes and partition.is_leader and not refuses
+        assert not moves or log.log_start_offset >= start, f"{partition}: log start {log.log_start_offset}, not {start}"

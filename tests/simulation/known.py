@@ -1,0 +1,101 @@
+"""What a process knew when it ended, which the next one with the same data directory must know, too.
+
+Killed between two steps it leaves exactly what it had. In the middle of a step one more thing may be there: what it wrote last, and had
+not acted upon. Nothing that anybody was told is lost either way. Only reads; every check raises AssertionError.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from broker.cluster import Cluster
+from broker.metadata.image import Topic
+from broker.replication.partition import Partition
+from kafkaproto.records.batch import check_crc
+
+
+class Batch(NamedTuple):
+    base_offset: int
+    next_offset: int
+    crc: int
+    epoch: int
+
+
+class Log(NamedTuple):
+    """What one replica has. epochs: those that have batches. producers: id to epoch and remembered batches."""
+
+    start: int
+    end: int
+    batches: list[Batch]
+    epochs: list[Any]
+    producers: dict[int, Any]
+
+
+class Known:
+    """in_a_step: the process was killed in the middle of something. forgets_elections: its disk took nothing since the last ones."""
+
+    def __init__(self, cluster: Cluster, in_a_step: bool) -> None:
+        self._in_a_step = in_a_step
+        self.forgets_elections = cluster.continuity is not None and cluster.continuity.ledger.lacks
+        self._topics = cluster.controller.image.topics
+        self._quotas = cluster.quota_store.all()
+        self._logs = {
+            (topic.topic_id, state.index): [
+                _log(replica) for replica in _leaders(cluster, topic, state.index, in_a_step)
+            ]
+            for topic in self._topics.values()
+            for state in topic.partitions
+        }
+
+    def check(self, cluster: Cluster) -> None:
+        """That `cluster` goes on where the process before ended."""
+        assert cluster.quota_store.all() == self._quotas, "quotas changed"
+        topics = cluster.controller.image.topics
+        surely = topics.keys() == self._topics.keys() or self._in_a_step
+        assert surely, f"topics changed: {sorted(self._topics)} became {sorted(topics)}"
+        for name, before in self._topics.items():
+            after = topics.get(name)
+            if after is None or (self._in_a_step and after.topic_id != before.topic_id):
+                continue  # the last thing that it wrote
+            assert (after.topic_id, after.configs) == (before.topic_id, before.configs), f"{name} is another topic"
+            for state in before.partitions:
+                self._check_partition(cluster, after, state.index)
+
+    def _check_partition(self, cluster: Cluster, topic: Topic, index: int) -> None:
+        before = self._logs[topic.topic_id, index]
+        state = topic.partitions[index]
+        if state.leader < 0 or not before:
+            return
+        for broker_id in state.replicas:
+            found = _log(cluster.nodes[broker_id].replicas.partitions[topic.name, index])
+            compacts = "compact" in topic.configs.get("cleanup.policy", "")
+            goes_on = self.forgets_elections or any(self._goes_on(log, found, compacts) for log in before)
+            assert goes_on, f"{topic.name}-{index} on {broker_id}: {before} became {found}"
+
+    def _goes_on(self, before: Log, after: Log, compacts: bool) -> bool:
+        if before == after or not self._in_a_step:
+            return before == after
+        if compacts:
+            return before.end <= after.end
+        there = [batch for batch in before.batches if batch.next_offset > after.start]
+        more = len(after.batches) - len(there)
+        return before.start <= after.start and after.batches[: len(there)] == there and more in (0, 1)
+
+
+def _leaders(cluster: Cluster, topic: Topic, index: int, in_a_step: bool) -> list[Partition]:
+    """Who leads, or led last; in the middle of an election also who led until now."""
+    held = [node.replicas.partitions.get((topic.name, index)) for node in cluster.nodes]
+    led = [partition for partition in held if partition is not None and partition.is_leader]
+    led.sort(key=lambda partition: partition.leader_epoch, reverse=True)
+    return led if in_a_step else led[:1]
+
+
+def _log(partition: Partition) -> Log:
+    log = partition.log
+    found = []
+    for position, header in log.batches(log.log_start_offset):
+        assert check_crc(memoryview(log.store.read(position, header.size))), f"{partition}: {header} is not whole"
+        found.append(Batch(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch))
+    producers = {i: (entry.epoch, list(entry.batches)) for i, entry in log.producers.producers.items()}
+    epochs = [entry for entry in log.epochs.entries() if entry.start_offset < log.log_end_offset]
+    return Log(log.log_start_offset, log.log_end_offset, found, epochs, producers)
