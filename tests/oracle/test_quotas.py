@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from broker.config import ClusterConfig
 from broker.errors import KafkaError
 from broker.quota.client_quotas import ClientQuotas
+from broker.quota.connection_quotas import ConnectionQuotas
 from broker.quota.entities import QuotaEntity
 from broker.quota.mutations import MutationQuotas
 from broker.quota.store import ClientQuotaStore
@@ -173,3 +175,29 @@ def test_Q18_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: Q
         steps.append(["record", now_ms, user, client, partitions, strict])
     assert quotas.mutation_quotas(samples, window_seconds, steps) == expected
     assert 30 < sum(refused for refused, _ in expected) < 1900
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_W13_addresses_are_throttled_as_by_kafkas_connection_quotas(quotas: QuotaOracle, seed: int) -> None:
+    rng = Random(seed)
+    samples, window_seconds = rng.choice(((2, 1), (11, 1), (3, 2)))
+    store = ClientQuotaStore()
+    config = {"quota.window.num": samples, "quota.window.size.seconds": window_seconds}
+    ours = ConnectionQuotas(ClusterConfig(config).for_broker(0), store)
+    ours.add_listener("PLAINTEXT")
+    now_ms, steps, expected = START_MS, [], []
+    addresses = ("10.0.0.1", "10.0.0.2", "::1")
+    for n in range(1500):
+        if n == 0 or rng.random() < 0.02:
+            address = rng.choice((None, *addresses)) if n else None
+            value = rng.randrange(1, 8) if n == 0 or rng.random() < 0.7 else None
+            store.set(QuotaEntity(ip=address or ""), "connection_creation_rate", value)
+            steps.append(["quota", address, value])
+            continue
+        now_ms += later(rng, window_seconds * 200, samples)
+        address = rng.choice(addresses)
+        assert ours.arrived("PLAINTEXT", now_ms) == 0
+        expected.append(ours.address_throttle_ms("PLAINTEXT", address, now_ms))
+        steps.append(["connect", now_ms, address])
+    assert quotas.connection_quotas(samples, window_seconds, steps) == expected
+    assert 20 < sum(wait_ms > 0 for wait_ms in expected) < 1480
