@@ -74,6 +74,8 @@ class Node:
         self.running = True
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
+        self.counted_ms = 0.0
+        """Handler time that was counted for anybody, so that none of it is counted twice."""
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
         self.connection_quotas = ConnectionQuotas(config, cluster.quota_store)
