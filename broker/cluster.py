@@ -448,7 +448,7 @@ class Cluster:
         """A broker setting was changed while running: whoever keeps a copy takes the new value."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
-            node.connection_limits_changed()
+            node.settings_changed()
         self.upkeep.wake(self.turn.now_ms)
 
     def close(self) -> None:

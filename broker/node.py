@@ -150,7 +150,8 @@ class Node:
         self.connection_quotas.left(connection.listener_name, connection.client_address)
         self._let_in_soon()
 
-    def connection_limits_changed(self) -> None:
+    def settings_changed(self) -> None:
+        self.connection_quotas.settings_changed()
         self._drop_surplus()
         self._let_in_soon()
 

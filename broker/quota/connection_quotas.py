@@ -1,14 +1,15 @@
 """How many connections a broker has, and how fast they may come (W-12, W-13; KIP-308, KIP-402, KIP-612).
 
-Counts per address, per listener and in all, and rates with the arithmetic of Q-2 to Q-6. The settings are asked for
-at every connection, so that a changed one holds at once. Who must wait for what, and for how long, is the `acceptor`'s
-affair. Knows no socket. Kafka's `ConnectionQuotas`.
+Counts per address, per listener and in all, and rates with the arithmetic of Q-2 to Q-6. Who must wait for what, and
+for how long, is the `acceptor`'s affair. Knows no socket. Kafka's `ConnectionQuotas`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 from broker.config import BrokerConfig, connection_overrides
@@ -22,6 +23,7 @@ UNLIMITED = 2**31 - 1
 _DEFAULT_INTER_BROKER_LISTENER = "PLAINTEXT"
 
 
+@lru_cache(maxsize=1024)
 def canonical(address: str) -> str:
     """The one spelling of an address: 127.0.0.1 for localhost and ::ffff:127.0.0.1 too. What is no address stays as it is."""
     if address == "localhost":
@@ -34,12 +36,24 @@ def canonical(address: str) -> str:
     return str(mapped or parsed)
 
 
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What the settings say, until they change. of_listener: (max.connections, max.connection.creation.rate) of each."""
+
+    connections: int
+    creation_rate: int
+    of_listener: dict[str, tuple[int, int]]
+    per_address: int
+    overrides: dict[str, int]
+    inter_broker_listener: str
+
+
 class ConnectionQuotas:
-    """One broker's. Every listener is added before its first connection. Times are milliseconds, rates connections a second."""
+    """One broker's. Times are milliseconds, rates connections a second."""
 
     def __init__(self, config: BrokerConfig, store: ClientQuotaStore) -> None:
         self._config = config
-        self._store = store
+        self._limits: _Limits | None = None
         self._window_ms: int = config["quota.window.size.seconds"] * 1000
         self._by_address: Counter[str] = Counter()
         self._by_listener: Counter[str] = Counter()
@@ -51,6 +65,7 @@ class ConnectionQuotas:
 
     def forget_rates(self) -> None:
         """As after a start; whoever is connected stays counted."""
+        self._limits = None
         self._broker_rate = self._new_rate()
         self._listener_rates = {listener: self._new_rate() for listener in self._by_listener}
         self._ip_rates: dict[str, tuple[SampledRate, int]] = {}
@@ -58,18 +73,42 @@ class ConnectionQuotas:
 
     def add_listener(self, listener: str) -> None:
         if listener not in self._by_listener:
+            self._limits = None
             self._by_listener[listener] = 0
             self._listener_rates[listener] = self._new_rate()
+
+    def settings_changed(self) -> None:
+        """They hold from the next connection on."""
+        self._limits = None
+
+    def _current(self) -> _Limits:
+        if self._limits is None:
+            config = self._config
+            overrides = connection_overrides(config["max.connections.per.ip.overrides"])
+            self._limits = _Limits(
+                config["max.connections"],
+                config["max.connection.creation.rate"],
+                {
+                    name: (
+                        config.of_listener(name, "max.connections"),
+                        config.of_listener(name, "max.connection.creation.rate"),
+                    )
+                    for name in self._by_listener
+                },
+                config["max.connections.per.ip"],
+                {canonical(host): limit for host, limit in overrides.items()},
+                (config["inter.broker.listener.name"] or _DEFAULT_INTER_BROKER_LISTENER).upper(),
+            )
+        return self._limits
 
     # ---- how fast ------------------------------------------------------------------------------------------------------------
 
     def arrived(self, listener: str, now_ms: int) -> int:
         """Count a connection into the rates of the broker and of its listener; milliseconds to wait before it is let in."""
-        limit = self._config.of_listener(listener, "max.connection.creation.rate")
-        wait_ms = self._record(self._listener_rates[listener], limit, now_ms)
+        limits = self._current()
+        wait_ms = self._record(self._listener_rates[listener], limits.of_listener[listener][1], now_ms)
         if not self.is_protected(listener):
-            limit = self._config["max.connection.creation.rate"]
-            wait_ms = max(wait_ms, self._record(self._broker_rate, limit, now_ms))
+            wait_ms = max(wait_ms, self._record(self._broker_rate, limits.creation_rate, now_ms))
         return wait_ms
 
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
@@ -120,29 +159,27 @@ class ConnectionQuotas:
 
     def slot_available(self, listener: str) -> bool:
         """Whether one more may come in through the listener: max.connections, its own and, unless protected, the broker's."""
-        if self._by_listener[listener] >= self._config.of_listener(listener, "max.connections"):
+        limits = self._current()
+        if self._by_listener[listener] >= limits.of_listener[listener][0]:
             return False
-        return self.is_protected(listener) or self.total < self._config["max.connections"]
+        return self.total < limits.connections or self.is_protected(listener)
 
     def address_has_room(self, address: str) -> bool:
         """max.connections.per.ip and its overrides."""
-        address = canonical(address)
-        overrides = connection_overrides(self._config["max.connections.per.ip.overrides"])
-        limits = {canonical(host): limit for host, limit in overrides.items()}
-        most: int = limits.get(address, self._config["max.connections.per.ip"])
-        return self._by_address[address] < most
+        address, limits = canonical(address), self._current()
+        return self._by_address[address] < limits.overrides.get(address, limits.per_address)
 
     @property
     def surplus(self) -> int:
         """How many are to be closed, the least recently used first, but none of a protected listener."""
-        return max(0, self.total - int(self._config["max.connections"]))
+        return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:
         """The brokers' own listener is never kept waiting for clients, if clients have another."""
-        name = self._config["inter.broker.listener.name"] or _DEFAULT_INTER_BROKER_LISTENER
-        return listener == name.upper() and len(self._by_listener) > 1
+        return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
 
     def entered(self, listener: str, address: str) -> None:
+        self.add_listener(listener)
         self._by_address[canonical(address)] += 1
         self._by_listener[listener] += 1
         self.total += 1
