@@ -10,9 +10,9 @@ import functools
 import importlib
 import logging
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from broker.errors import KafkaError
 from broker.held_answers import HeldAnswer
@@ -27,6 +27,7 @@ from broker.quota.charges import (
 from broker.quota.throttled_fetch import charge_fetch
 from broker.registry import (
     REGISTRY,
+    Build,
     Charge,
     DelayedOperation,
     NoAnswer,
@@ -47,10 +48,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkaproto.apis")
 
+T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")
 
-PERCENT_PER_MS = 0.1
-"""One thread for one second is 100 percent, so a millisecond is a tenth of one (Q-15)."""
+NANOS_PER_MS = 1_000_000
+PERCENT_PER_NANO = 100.0 / 1_000_000_000
+"""One thread for one second is 100 percent (Q-15). By nanoseconds, as Kafka counts, for equal doubles."""
 
 
 class Waiting(Protocol):
@@ -91,11 +94,13 @@ class Parked:
         self._asker = asker
         self._operation = operation
 
-    def finish(self, result: Result, now_ms: int) -> None:
+    def finish(self, build: Build, now_ms: int) -> None:
         """An answer that cannot be built ends its own connection, as it would have at once (W-8)."""
-        self._context.now_ms = now_ms
+        context = self._context
+        context.now_ms = now_ms
         try:
-            finish(self._context, self._codec, self._asker, result)
+            result = _timed(context, build) if context.node.quotas.request.enabled else build()
+            finish(context, self._codec, self._asker, result)
         except Exception:
             logger.exception("the answer to %s v%d cannot be sent", self._codec.name, self._codec.version)
             self._asker.refuse("its answer cannot be sent")
@@ -137,11 +142,21 @@ def _handle(registration: Registration, context: RequestContext, request: Any) -
     node = context.node
     if not node.quotas.request.enabled:
         return _call(registration, context, request)
-    started_ms = node.clock.precise_ms()
-    result = _call(registration, context, request)
-    context.handling_ms += (
-        node.clock.precise_ms() - started_ms if node.clock.is_wall else node.scripted_cost_ms(context.api_key)
-    )
+    if not node.clock.is_wall:
+        context.handling_ms = node.scripted_cost_ms(context.api_key)
+    return _timed(context, lambda: _call(registration, context, request))
+
+
+def _timed(context: RequestContext, work: Callable[[], T]) -> T:
+    """Do it, and count how long it took, without what was counted meanwhile for others (it may let parked requests answer)."""
+    node = context.node
+    if not node.clock.is_wall:
+        return work()
+    counted_ms, started_ms = node.counted_ms, node.clock.precise_ms()
+    result = work()
+    elapsed_ms = node.clock.precise_ms() - started_ms
+    context.handling_ms += elapsed_ms - (node.counted_ms - counted_ms)
+    node.counted_ms = counted_ms + elapsed_ms
     return result
 
 
@@ -213,7 +228,7 @@ def _finish_held(context: RequestContext, api: Codec, asker: Asker, result: Resu
             result.accepted()
         _send(context, asker, _encode(context, api, result.message), throttle_ms, muted=False)
 
-    HeldAnswer(context, asker, result, size, context.handling_ms * PERCENT_PER_MS, send).begin()
+    HeldAnswer(context, asker, result, size, context.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO, send).begin()
 
 
 def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
@@ -236,7 +251,7 @@ def _charge_quotas(context: RequestContext, asker: Asker, charge: Charge, acks: 
         and context.mutations is None
     ):
         return NOT_THROTTLED
-    percent = context.handling_ms * PERCENT_PER_MS
+    percent = context.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO
     if charge is Charge.PRODUCE:
         size = context.size_bytes
         return charge_produce(quotas, asker.principal, context.client_id, size, percent, acks, context.now_ms)
@@ -254,7 +269,7 @@ def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Res
     rule = node.forced.strike(context) if node.forced.active else None
     if quotas.fetch.enabled or quotas.request.enabled or rule is not None:
         response_bytes = _charged_bytes(api, _encode(context, api, result.message))
-        percent = context.handling_ms * PERCENT_PER_MS
+        percent = context.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO
         forced = None if rule is None else Charged(rule.throttle_ms, rule)
         charged = charge_fetch(
             quotas, asker.principal, context.client_id, response_bytes, percent, context.now_ms, forced

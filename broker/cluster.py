@@ -383,6 +383,7 @@ class Cluster:
         """A broker setting was changed while running: whoever keeps a copy takes the new value."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
+            node.settings_changed()
         self.upkeep.wake(self.turn.now_ms)
 
     def close(self) -> None:

@@ -178,10 +178,13 @@ def _wait(
 ) -> DelayedOperation:
     """P-13: answered when all is replicated, or with 7 at the deadline; the offsets told are real either way."""
 
-    def replicated(now_ms: int) -> None:
+    def build() -> Response:
         for waiting, answer in awaited:
             answer.error_code = waiting.error_code
-        operation.complete(_answer(context, response), now_ms)
+        return _answer(context, response)
+
+    def replicated(now_ms: int) -> None:
+        operation.complete(build, now_ms)
 
     delayed = DelayedPartitions([waiting for waiting, _ in awaited], replicated)
     operation = DelayedOperation(delayed.abandon)

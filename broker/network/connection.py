@@ -73,8 +73,13 @@ class Connection:
         self._working = False
         self._active_ms = now_ms
         self._idle_timer: Timer | None = None
-        node.connections[self.connection_id] = self
+        node.joined(self)
         self._watch_idle(now_ms)
+
+    @property
+    def active_ms(self) -> int:
+        """When a byte last came or an answer went out."""
+        return self._active_ms
 
     # ---- bytes in ------------------------------------------------------------------------------------------------------------
 
@@ -201,7 +206,7 @@ class Connection:
 
     def _forget(self) -> None:
         self.closed = True
-        self.node.connections.pop(self.connection_id, None)
+        self.node.left(self)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
             self.node.journal.throttle_ended(self.connection_id, self.node.turn.now_ms)

@@ -36,12 +36,16 @@ def charge_produce(
     acks: int,
     now_ms: int,
 ) -> Charged:
-    """Bytes of header and body (Q-11), then request time; acks=0 pays for its bytes only (T-3).
+    """Bytes of header and body (Q-11), then request time; acks=0 pays for its bytes only (T-3), its time is exempt (Q-15).
 
     request_percent: handler time in percent of one thread for one second.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
-    time_ms = quotas.request.record(user, client_id, request_percent, now_ms) if acks != 0 else 0
+    if acks == 0:
+        charge_exempt(quotas, request_percent, now_ms)
+        time_ms = 0
+    else:
+        time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if bytes_ms > time_ms:
         return Charged(bytes_ms, quotas.produce.throttled(user, client_id, request_bytes, bytes_ms, now_ms))
     if time_ms > 0:

@@ -82,9 +82,9 @@ def check_value(entity: QuotaEntity, key: str, value: float) -> None:
     largest = keys[key]
     if largest is None:
         return
-    if abs(value - math.floor(value + _FRACTION_TOLERANCE)) > _FRACTION_TOLERANCE:
+    if math.fmod(value, 1.0) > _FRACTION_TOLERANCE:
         raise _invalid(f"Quota {key} is {value!r}, but must be an integer.")
-    if value > largest:
+    if value > float(largest):  # as a double, which 2**63 - 1 is not: 2**63 passes
         raise _invalid(f"Quota {key} is {value:g}, but must be at most {largest}.")
 
 

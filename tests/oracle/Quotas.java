@@ -10,6 +10,8 @@
 //                    -> [[refused, throttle], ...]
 //   connection <json> {samples, window_seconds, steps: [["quota", address, value], ["connect", time, address]]}
 //                    -> for each connect: milliseconds for which the address is throttled
+//   entities <json>  {steps: [["alter", AlterClientQuotas request], ["describe", DescribeClientQuotas request]]} in Kafka's JSON
+//                    -> for each alter [[entity, error], ...], for each describe [error, [[entity, values], ...]]
 //
 // null is nobody in a quota's entity, "" the default entity. A line that fails is answered with "! " and the exception.
 
@@ -18,9 +20,15 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.Collection;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -32,7 +40,14 @@ import kafka.server.KafkaConfig;
 import kafka.server.QuotaType;
 import kafka.utils.QuotaUtils;
 import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.ThrottlingQuotaExceededException;
+import org.apache.kafka.common.message.AlterClientQuotasRequestData;
+import org.apache.kafka.common.message.AlterClientQuotasRequestDataJsonConverter;
+import org.apache.kafka.common.message.DescribeClientQuotasRequestData;
+import org.apache.kafka.common.message.DescribeClientQuotasRequestDataJsonConverter;
+import org.apache.kafka.common.message.DescribeClientQuotasResponseData;
+import org.apache.kafka.common.metadata.ClientQuotaRecord;
 import org.apache.kafka.common.metrics.KafkaMetric;
 import org.apache.kafka.common.metrics.MetricConfig;
 import org.apache.kafka.common.metrics.Metrics;
@@ -42,12 +57,22 @@ import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.common.metrics.stats.Rate;
 import org.apache.kafka.common.metrics.stats.TokenBucket;
 import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.quota.ClientQuotaEntity;
+import org.apache.kafka.common.requests.AlterClientQuotasRequest;
+import org.apache.kafka.common.requests.ApiError;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Sanitizer;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.controller.ClientQuotaControlManager;
+import org.apache.kafka.image.ClientQuotasDelta;
+import org.apache.kafka.image.ClientQuotasImage;
 import org.apache.kafka.network.ConnectionThrottledException;
 import org.apache.kafka.network.Session;
+import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
+import org.apache.kafka.timeline.SnapshotRegistry;
 import scala.Option;
 
 public class Quotas {
@@ -81,6 +106,8 @@ public class Quotas {
                 return mutation(asked);
             case "connection":
                 return connection(asked);
+            case "entities":
+                return entities(asked);
         }
         throw new IllegalArgumentException(question);
     }
@@ -288,5 +315,63 @@ public class Quotas {
             quotas.close();
         }
         return answers;
+    }
+
+    // the controller decides, a broker's image describes; both are as they are between requests
+    static JsonNode entities(JsonNode asked) throws Exception {
+        ArrayNode answers = JSON.createArrayNode();
+        Constructor<ClientQuotaControlManager> make =
+            ClientQuotaControlManager.class.getDeclaredConstructor(LogContext.class, SnapshotRegistry.class);
+        make.setAccessible(true);
+        ClientQuotaControlManager manager = make.newInstance(new LogContext(), new SnapshotRegistry(new LogContext()));
+        Method alter = ClientQuotaControlManager.class.getDeclaredMethod("alterClientQuotas", Collection.class);
+        alter.setAccessible(true);
+        ClientQuotasImage image = ClientQuotasImage.EMPTY;
+        for (JsonNode step : asked.get("steps")) {
+            if (step.get(0).textValue().equals("describe")) {
+                answers.add(describe(image, DescribeClientQuotasRequestDataJsonConverter.read(step.get(1), (short) 1)));
+                continue;
+            }
+            AlterClientQuotasRequestData data = AlterClientQuotasRequestDataJsonConverter.read(step.get(1), (short) 1);
+            Object result = alter.invoke(manager, new AlterClientQuotasRequest(data, (short) 1).entries());
+            ArrayNode told = answers.addArray();
+            for (Map.Entry<?, ?> one : ((Map<?, ?>) call(result, "response")).entrySet())
+                told.addArray().add((JsonNode) JSON.valueToTree(((ClientQuotaEntity) one.getKey()).entries()))
+                    .add(((ApiError) one.getValue()).error().code());
+            if (data.validateOnly())
+                continue;
+            ClientQuotasDelta delta = new ClientQuotasDelta(image);
+            for (Object record : (List<?>) call(result, "records")) {
+                ClientQuotaRecord message = (ClientQuotaRecord) ((ApiMessageAndVersion) record).message();
+                manager.replay(message);
+                delta.replay(message);
+            }
+            image = delta.apply();
+        }
+        return answers;
+    }
+
+    static Object call(Object result, String method) throws Exception {
+        Method found = Class.forName("org.apache.kafka.controller.ControllerResult").getDeclaredMethod(method);
+        found.setAccessible(true);
+        return found.invoke(result);
+    }
+
+    static JsonNode describe(ClientQuotasImage image, DescribeClientQuotasRequestData asked) {
+        ArrayNode answer = JSON.createArrayNode();
+        try {
+            ArrayNode entries = JSON.createArrayNode();
+            for (DescribeClientQuotasResponseData.EntryData entry : image.describe(asked).entries()) {
+                Map<String, String> entity = new HashMap<>();
+                entry.entity().forEach(part -> entity.put(part.entityType(), part.entityName()));
+                Map<String, Double> values = new HashMap<>();
+                entry.values().forEach(value -> values.put(value.key(), value.value()));
+                entries.addArray().add((JsonNode) JSON.valueToTree(entity)).add((JsonNode) JSON.valueToTree(values));
+            }
+            answer.add(0).add(entries);
+        } catch (ApiException e) {
+            answer.add(Errors.forException(e).code()).add(JSON.createArrayNode());
+        }
+        return answer;
     }
 }

@@ -37,5 +37,9 @@ class QuotaOracle(Process):
         """For how long ConnectionQuotas throttles an address at each connect."""
         return self._ask("connection", samples=samples, window_seconds=window_seconds, steps=steps)
 
+    def entities(self, steps: Sequence[Step]) -> list[list[Any]]:
+        """What the controller answers to each AlterClientQuotas, and a broker to each DescribeClientQuotas."""
+        return self._ask("entities", steps=steps)
+
     def _ask(self, question: str, **told: Any) -> Any:
         return json.loads(self.ask(question, json.dumps(told, separators=(",", ":"))))

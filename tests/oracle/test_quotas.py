@@ -6,17 +6,20 @@ changed quotas against `ClientQuotaManager`, `ControllerMutationQuotaManager` an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 import pytest
 
+from broker.config import ClusterConfig
 from broker.errors import KafkaError
 from broker.quota.client_quotas import ClientQuotas
+from broker.quota.connection_quotas import ConnectionQuotas
 from broker.quota.entities import QuotaEntity
 from broker.quota.mutations import MutationQuotas
-from broker.quota.store import ClientQuotaStore
+from broker.quota.store import ClientQuotaStore, FilterComponent, QuotaAlteration, QuotaOp
 from broker.quota.token_bucket import TokenBucket, refill_ms
 from broker.quota.windows import SampledRate, capped_throttle_ms, throttle_ms
 from broker.timers import Timers
@@ -173,3 +176,123 @@ def test_Q18_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: Q
         steps.append(["record", now_ms, user, client, partitions, strict])
     assert quotas.mutation_quotas(samples, window_seconds, steps) == expected
     assert 30 < sum(refused for refused, _ in expected) < 1900
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_W13_addresses_are_throttled_as_by_kafkas_connection_quotas(quotas: QuotaOracle, seed: int) -> None:
+    rng = Random(seed)
+    samples, window_seconds = rng.choice(((2, 1), (11, 1), (3, 2)))
+    store = ClientQuotaStore()
+    config = {"quota.window.num": samples, "quota.window.size.seconds": window_seconds}
+    ours = ConnectionQuotas(ClusterConfig(config).for_broker(0), store)
+    ours.add_listener("PLAINTEXT")
+    now_ms, steps, expected = START_MS, [], []
+    addresses = ("10.0.0.1", "10.0.0.2", "::1")
+    for n in range(1500):
+        if n == 0 or rng.random() < 0.02:
+            address = rng.choice((None, *addresses)) if n else None
+            value = rng.randrange(1, 8) if n == 0 or rng.random() < 0.7 else None
+            store.set(QuotaEntity(ip=address or ""), "connection_creation_rate", value)
+            steps.append(["quota", address, value])
+            continue
+        now_ms += later(rng, window_seconds * 200, samples)
+        address = rng.choice(addresses)
+        assert ours.arrived("PLAINTEXT", now_ms) == 0
+        expected.append(ours.address_throttle_ms("PLAINTEXT", address, now_ms))
+        steps.append(["connect", now_ms, address])
+    assert quotas.connection_quotas(samples, window_seconds, steps) == expected
+    assert 20 < sum(wait_ms > 0 for wait_ms in expected) < 1480
+
+
+KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
+VALUES = (
+    *(1.0, 10_000.0, 12.5, 0.3, 0.0, -1.0, 1e-7, 5.0000005, 5.000002, 4.9999995, 4.999998),
+    *(2.0**31 - 1, 2.0**31, 2.0**53, 2.0**63, 2.0**64, 1e300),
+)
+Entity = list[tuple[str, str | None]]
+
+
+def random_entity(rng: Random) -> Entity:
+    """Mostly one that can be, of few names, so that they meet again."""
+    kind = rng.random()
+    names = (None, "a", "b", "<default>")
+    if kind < 0.3:
+        return [("user", rng.choice(names)), ("client-id", rng.choice(names))]
+    if kind < 0.5:
+        return [("user", rng.choice(names))]
+    if kind < 0.7:
+        return [("client-id", rng.choice(names))]
+    if kind < 0.85:
+        return [("ip", rng.choice((None, "1.2.3.4", "::1", "localhost", "no address at all")))]
+    odd = (
+        ("user", "a"),
+        ("user", ""),
+        ("ip", "1.2.3.4"),
+        ("ip", ""),
+        ("weather", "rain"),
+        ("", "a"),
+        ("client-id", ""),
+    )
+    return [rng.choice(odd) for _ in range(rng.randrange(3))]
+
+
+def random_ops(rng: Random, entity: Entity) -> list[QuotaOp]:
+    keys = ("connection_creation_rate",) if dict(entity).keys() == {"ip"} and rng.random() < 0.9 else KEYS
+    picked = [
+        rng.choice(keys if rng.random() < 0.95 else ("speed", "connection_creation_rate"))
+        for _ in range(rng.randrange(4))
+    ]
+    return [QuotaOp(key, rng.choice(VALUES), rng.random() < 0.3) for key in picked]
+
+
+def random_filter(rng: Random) -> list[FilterComponent]:
+    types = ("user", "client-id", "ip") if rng.random() < 0.9 else ("user", "", "weather")
+    chosen = [rng.choice(types) for _ in range(rng.choice((0, 1, 1, 1, 2, 2, 3)))]
+    matches = ("a", "b", "<default>", "1.2.3.4", "")
+    components = []
+    for kind in chosen:
+        match_type = rng.choice((0, 0, 1, 2)) if rng.random() < 0.95 else 3
+        right = rng.choice(matches) if match_type == 0 else None
+        components.append(FilterComponent(kind, match_type, right if rng.random() < 0.95 else rng.choice((None, "a"))))
+    return components
+
+
+def in_any_order(entries: Any) -> list[str]:
+    return sorted(json.dumps([dict(sorted(entity.items())), other], sort_keys=True) for entity, other in entries)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_Q19_Q20_Q21_quotas_are_altered_and_described_as_by_kafkas_controller(quotas: QuotaOracle, seed: int) -> None:
+    rng, store, steps, expected = Random(seed), ClientQuotaStore(), [], []
+    for _ in range(200):
+        if rng.random() < 0.5:
+            alterations = []
+            for _ in range(rng.randrange(1, 5)):
+                entity = random_entity(rng)
+                alterations.append(QuotaAlteration(entity, random_ops(rng, entity)))
+            validate_only = rng.random() < 0.2
+            results = store.alter(alterations, validate_only)
+            expected.append([[dict(r.entity), int(r.error_code)] for r in results])
+            entries = [
+                {
+                    "entity": [{"entityType": kind, "entityName": name} for kind, name in entity],
+                    "ops": [op._asdict() for op in ops],
+                }
+                for entity, ops in alterations
+            ]
+            steps.append(["alter", {"entries": entries, "validateOnly": validate_only}])
+        else:
+            components, strict = random_filter(rng), rng.random() < 0.5
+            try:
+                found = [[dict(e.components()), dict(v)] for e, v in store.describe(components, strict)]
+                expected.append([0, found])
+            except KafkaError as error:
+                expected.append([int(error.error_code), []])
+            told = [{"entityType": c.entity_type, "matchType": c.match_type, "match": c.match} for c in components]
+            steps.append(["describe", {"components": told, "strict": strict}])
+    for step, theirs, ours in zip(steps, quotas.entities(steps), expected, strict=True):
+        if step[0] == "alter":
+            assert in_any_order(ours) == in_any_order(theirs), step
+        else:
+            assert ours[0] == theirs[0], step
+            assert in_any_order(ours[1]) == in_any_order(theirs[1]), step
