@@ -10,13 +10,15 @@ import difflib
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
 from broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS, Setting
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}\Z")
+_OF_LISTENER = re.compile(r"listener\.name\.(?P<listener>[a-z0-9_.-]+?)\.(?P<name>max\.connections?\b.*)\Z")
+_HOST = re.compile(r"[0-9A-Za-z\-%._:]+\Z")
 _BITS = {"short": 16, "int": 32, "long": 64}
 
 
@@ -84,6 +86,12 @@ _SHOWN = {
 
 
 def broker_setting(name: str) -> Setting:
+    """Also of one listener, as `listener.name.internal.max.connections`."""
+    match = _OF_LISTENER.match(name)
+    if match is not None:
+        setting = BROKER_SETTINGS.get(match["name"])
+        if setting is not None and setting.per_listener:
+            return replace(setting, name=name)
     return _named(BROKER_SETTINGS, name, "broker setting")
 
 
@@ -138,6 +146,8 @@ class ClusterConfig:
             broker, name = split_broker(key)
             layer = self.static_all if broker is None else self.static_broker.setdefault(broker, {})
             layer[name] = parse(broker_setting(name), text)
+        for broker_id in (-1, *self.static_broker):
+            self.check_connections(broker_id)
 
     def without_effect(self) -> list[str]:
         """The settings given at start that are accepted and change nothing, in the order given."""
@@ -149,12 +159,12 @@ class ClusterConfig:
         self.dynamic_broker.clear()
 
     def default(self, name: str) -> Any:
-        return self._profile[name] if name in self._profile else BROKER_SETTINGS[name].default
+        return self._profile[name] if name in self._profile else broker_setting(name).default
 
     def layers(self, broker_id: int, name: str) -> list[tuple[Any, Source]]:
         """Every layer that has a value for a broker setting, the one that holds first."""
         found = self._given_layers(broker_id, name)
-        for coarser, factor in BROKER_SETTINGS[name].coarser:
+        for coarser, factor in broker_setting(name).coarser:
             found += [
                 (value * factor if value >= 0 else value, source)
                 for value, source in self._given_layers(broker_id, coarser)
@@ -186,7 +196,29 @@ class ClusterConfig:
 
     def describe_broker(self, broker_id: int, name: str) -> Described:
         layers = tuple((name, as_text(value), source) for value, source in self.layers(broker_id, name))
-        return Described(BROKER_SETTINGS[name], name, layers[0][1], layers[0][2], layers)
+        return Described(broker_setting(name), name, layers[0][1], layers[0][2], layers)
+
+    def given_to_listeners(self, broker_id: int) -> list[str]:
+        """The names of all settings that are given for single listeners."""
+        layers = (
+            self.dynamic_broker.get(broker_id, {}),
+            self.dynamic_all,
+            self.static_broker.get(broker_id, {}),
+            self.static_all,
+        )
+        return sorted({name for layer in layers for name in layer if name not in BROKER_SETTINGS})
+
+    def check_connections(self, broker_id: int) -> None:
+        """Raises ConfigError for connection settings that cannot be, by themselves or together (`KafkaConfig`, KIP-402, KIP-612)."""
+        overrides = connection_overrides(self.get(broker_id, "max.connections.per.ip.overrides"))
+        if self.get(broker_id, "max.connections.per.ip") == 0 and not overrides:
+            raise ConfigError(
+                "max.connections.per.ip=0: allowed only with overrides, for example max.connections.per.ip.overrides=127.0.0.1:10"
+            )
+        for layer in (self.dynamic_all, self.dynamic_broker.get(broker_id, {})):
+            for name, value in layer.items():
+                if value == 0 and broker_setting(name).per_listener:
+                    raise ConfigError(f"{name}=0: allowed is 1 or more while the broker runs, for example {name}=100")
 
     def describe_topic(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Described:
         setting = TOPIC_SETTINGS[name]
@@ -216,6 +248,12 @@ class BrokerConfig:
     def __getitem__(self, name: str) -> Any:
         return self.cluster.get(self.broker_id, name)
 
+    def of_listener(self, listener: str, name: str) -> Any:
+        """The value for one listener: its own, else the broker's."""
+        own = f"listener.name.{listener.lower()}.{name}"
+        given = self.cluster.layers(self.broker_id, own)[0]
+        return self[name] if given[1] == Source.DEFAULT else given[0]
+
     def topic(self, overrides: Mapping[str, str], name: str) -> Any:
         return self.cluster.topic_value(self.broker_id, overrides, name)
 
@@ -230,3 +268,17 @@ def check_topic_settings(overrides: Mapping[str, str]) -> None:
     """Raises ConfigError for the first unknown name or bad value."""
     for name, text in overrides.items():
         parse(topic_setting(name), text)
+
+
+def connection_overrides(text: str) -> dict[str, int]:
+    """`max.connections.per.ip.overrides`: address to the most connections. Raises ConfigError."""
+    found = {}
+    for item in filter(None, (item.strip() for item in text.split(","))):
+        host, _, count = item.rpartition(":")
+        if not _HOST.match(host) or _WHOLE_NUMBER.match(count) is None or int(count) < 0:
+            raise ConfigError(
+                f"max.connections.per.ip.overrides={text}: allowed is a list of address:connections, for example "
+                f"max.connections.per.ip.overrides=127.0.0.1:10,::1:5"
+            )
+        found[host] = int(count)
+    return found

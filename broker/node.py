@@ -9,15 +9,18 @@ import logging
 from collections.abc import Mapping
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.clock import Clock
 from broker.config import BrokerConfig
 from broker.faults.journal import Journal
+from broker.faults.rules import ForcedThrottles
 from broker.fetch.read import Reader
 from broker.fetch.session import SessionCache
 from broker.metadata.image import Image
+from broker.quota.acceptor import Acceptor
 from broker.quota.client_quotas import ClientQuotas
+from broker.quota.connection_quotas import ConnectionQuotas
 from broker.registry import Registration
 from broker.replication.replica_manager import ReplicaManager
 from broker.timers import Timers
@@ -33,7 +36,19 @@ COMPLAIN_EVERY_MS = 60_000
 
 
 class OpenConnection(Protocol):
-    """A connection as its broker knows it."""
+    """A connection as its broker knows it. active_ms: when it last read or wrote."""
+
+    @property
+    def connection_id(self) -> int: ...
+
+    @property
+    def listener_name(self) -> str: ...
+
+    @property
+    def client_address(self) -> str: ...
+
+    @property
+    def active_ms(self) -> int: ...
 
     def close(self) -> None: ...
 
@@ -56,12 +71,18 @@ class Node:
         self.timers: Timers = cluster.timers
         self.turn: Turn = cluster.turn
         self.journal: Journal = cluster.journal
+        self.forced: ForcedThrottles = cluster.forced_throttles
+        self.holds_back = cluster.holds_back
         self.clock: Clock = cluster.clock
         self.running = True
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
+        self.counted_ms = 0.0
+        """Handler time that was counted for anybody, so that none of it is counted twice."""
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
+        self.connection_quotas = ConnectionQuotas(config, cluster.quota_store)
+        self.acceptors: dict[str, Acceptor] = {}
         self._rng = rng
         self.sessions = self._new_sessions()
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
@@ -83,6 +104,7 @@ class Node:
             self.cluster.semantics,
             self.config["quota.window.num"],
             self.config["quota.window.size.seconds"] * 1000,
+            self.timers,
         )
 
     def _new_sessions(self) -> SessionCache:
@@ -96,6 +118,7 @@ class Node:
         """Fresh sensors, as after a start."""
         self.quotas.close()
         self.quotas = self._new_quotas()
+        self.connection_quotas.forget_rates()
 
     def scripted_cost_ms(self, api_key: int) -> float:
         """What a test said that handling a request of this API costs, where time is not real."""
@@ -107,6 +130,53 @@ class Node:
             self._silent_until_ms[about] = now_ms + COMPLAIN_EVERY_MS
             logger.error("broker %d: %s: %s", self.broker_id, about, message)
 
+    # ---- connections ---------------------------------------------------------------------------------------------------------
+
+    def acceptor(self, listener: str) -> Acceptor:
+        """Who lets connections in through a listener."""
+        found = self.acceptors.get(listener)
+        if found is None:
+            found = Acceptor(listener, self.connection_quotas, self.timers, self._note_caller)
+            self.acceptors[listener] = found
+        return found
+
+    def _note_caller(self, kind: str, now_ms: int, facts: dict[str, Any]) -> None:
+        self.journal.event(now_ms, self.broker_id, kind, **facts)
+
+    def joined(self, connection: OpenConnection) -> None:
+        self.connections[connection.connection_id] = connection
+        self.connection_quotas.entered(connection.listener_name, connection.client_address)
+        self._drop_surplus()
+
+    def left(self, connection: OpenConnection) -> None:
+        del self.connections[connection.connection_id]
+        self.connection_quotas.left(connection.listener_name, connection.client_address)
+        self._let_in_soon()
+
+    def settings_changed(self) -> None:
+        self.connection_quotas.settings_changed()
+        self._drop_surplus()
+        self._let_in_soon()
+
+    def _drop_surplus(self) -> None:
+        """Close the least recently used connections beyond max.connections, whatever they wait for; no broker's (W-12)."""
+        quotas = self.connection_quotas
+        while quotas.surplus:
+            clients = [c for c in self.connections.values() if not quotas.is_protected(c.listener_name)]
+            if not clients:
+                return
+            min(clients, key=lambda c: c.active_ms).close()
+
+    def _let_in_soon(self) -> None:
+        if any(acceptor.has_waiting for acceptor in self.acceptors.values()):
+            self.turn.soon(self._let_in)
+
+    def _let_in(self, now_ms: int) -> None:
+        for acceptor in self.acceptors.values():
+            acceptor.proceed(now_ms)
+
     def close_connections(self) -> None:
+        for acceptor in self.acceptors.values():
+            acceptor.close()
         for connection in list(self.connections.values()):
             connection.close()

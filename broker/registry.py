@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from broker.node import Node
+    from broker.quota.mutations import MutationCharge
 
 
 class Peer(Protocol):
@@ -37,6 +38,13 @@ class RequestContext:
     now_ms: int
     handling_ms: float = 0.0
     """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (house §4, "Request time")."""
+    mutations: MutationCharge | None = None
+    """What a request that creates or deletes partitions has taken of its client's quota (Q-18)."""
+
+    def open_mutations(self, strict: bool) -> MutationCharge:
+        """For a handler that creates or deletes partitions: where it pays. strict: clients of this version know error 89."""
+        self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)
+        return self.mutations
 
 
 class Charge(Enum):
@@ -76,37 +84,41 @@ class NoAnswer:
 
 
 Result = Response | NoAnswer
+Build = Callable[[], Result]
+"""Makes an answer when its time has come."""
 
 
 class DelayedOperation:
     """A request that waits for an event or a deadline; answered exactly once, whoever comes first (`DelayedOperation` in Kafka).
 
-    The handler keeps it and calls `complete(result, now_ms)`. `apis` attaches where the result goes. `abandoned` is called when
-    the connection is gone, so that the waiting side can forget it.
+    The handler keeps it and calls `complete(build, now_ms)`: building the answer is handling time of its own request, whoever's
+    event it was. `apis` attaches where the answer goes. `abandoned` is called when the connection is gone, so that the waiting side
+    can forget it.
     """
 
     __slots__ = ("_sink", "_stored", "abandoned", "done")
 
     def __init__(self, abandoned: Callable[[], None] | None = None) -> None:
-        self._sink: Callable[[Result, int], None] | None = None
+        self._sink: Callable[[Build, int], None] | None = None
         self._stored: tuple[Result, int] | None = None
         self.abandoned = abandoned
         self.done = False
 
-    def complete(self, result: Result, now_ms: int) -> None:
+    def complete(self, build: Build, now_ms: int) -> None:
         if self.done:
             return
         self.done = True
         if self._sink is None:
-            self._stored = (result, now_ms)
+            self._stored = (build(), now_ms)
         else:
-            self._sink(result, now_ms)
+            self._sink(build, now_ms)
 
-    def attach(self, sink: Callable[[Result, int], None]) -> None:
-        """Where the result goes; an operation that completed inside its handler is delivered here and now."""
+    def attach(self, sink: Callable[[Build, int], None]) -> None:
+        """Where the answer goes; an operation that completed inside its handler is delivered here and now."""
         self._sink = sink
         if self._stored is not None:
-            sink(*self._stored)
+            result, now_ms = self._stored
+            sink(lambda: result, now_ms)
 
     def abandon(self) -> None:
         """The asker is gone. Completing later is harmless and does nothing."""

@@ -18,6 +18,7 @@ class Setting:
     """One setting. kind: boolean, string, int, short, long, double, list, password or class, as DescribeConfigs names them.
 
     topic_name: the topic setting of which this broker setting is the default. dynamic: may be changed while the broker runs.
+    per_listener: `listener.name.<listener>.<name>` holds for one listener.
     coarser: settings that hold where this one is not given, the first that is: (name, how many of our unit its unit has).
     """
 
@@ -31,6 +32,7 @@ class Setting:
     dynamic: bool = False
     topic_name: str | None = None
     coarser: tuple[tuple[str, int], ...] = ()
+    per_listener: bool = False
 
     @property
     def allowed(self) -> str:
@@ -83,15 +85,15 @@ _BROKER = (
     _string("listeners", "PLAINTEXT://:9092"),
     _string("advertised.listeners", None),
     _string("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT"),
-    _string("inter.broker.listener.name", None, acts=False),
+    _string("inter.broker.listener.name", None),
     _string("process.roles", "broker", acts=False),
     # Connections
     _int("socket.request.max.bytes", 104857600, 1),
     _long("connections.max.idle.ms", 600000),
-    _int("max.connections.per.ip", INT_MAX, 0, acts=False, dynamic=True),
-    _string("max.connections.per.ip.overrides", "", acts=False, dynamic=True),
-    _int("max.connections", INT_MAX, 0, acts=False, dynamic=True),
-    _int("max.connection.creation.rate", INT_MAX, 0, acts=False, dynamic=True),
+    _int("max.connections.per.ip", INT_MAX, 0, dynamic=True),
+    _string("max.connections.per.ip.overrides", "", dynamic=True),
+    _int("max.connections", INT_MAX, 0, dynamic=True, per_listener=True),
+    _int("max.connection.creation.rate", INT_MAX, 0, dynamic=True, per_listener=True),
     _int("queued.max.requests", 500, 1, acts=False),
     _int("num.network.threads", 3, 1, acts=False, dynamic=True),
     _int("num.io.threads", 8, 1, acts=False, dynamic=True),
@@ -194,8 +196,8 @@ _BROKER = (
     _int("quota.window.size.seconds", 1, 1),
     _int("replication.quota.window.num", 11, 1, acts=False),
     _int("replication.quota.window.size.seconds", 1, 1, acts=False),
-    _int("controller.quota.window.num", 11, 1, acts=False),
-    _int("controller.quota.window.size.seconds", 1, 1, acts=False),
+    _int("controller.quota.window.num", 11, 1),
+    _int("controller.quota.window.size.seconds", 1, 1),
     _long("leader.replication.throttled.rate", LONG_MAX, 0, acts=False, dynamic=True),
     _long("follower.replication.throttled.rate", LONG_MAX, 0, acts=False, dynamic=True),
     _string("quota.producer.default", None),

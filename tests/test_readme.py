@@ -57,6 +57,23 @@ def test_what_it_is_stands_on_two_screens() -> None:
 
 @pytest.mark.clients
 @pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
+def test_the_example_of_throttles_runs_and_tells_three_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    from kafka import KafkaProducer
+
+    def run_clients(bootstrap: str) -> None:
+        producer = KafkaProducer(bootstrap_servers=bootstrap, client_id="X")
+        for _ in range(4):
+            producer.send("orders", b"v").get(timeout=30)
+        producer.close()
+
+    exec(block("force_throttle("), {"run_clients": run_clients})
+    first, *told = capsys.readouterr().out.splitlines()
+    assert first == "3 forced"
+    assert [line.split()[:3] for line in told] == [["X", "Produce", "700"]] * 3
+
+
+@pytest.mark.clients
+@pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
 def test_the_example_with_the_fixture_runs(pytester: pytest.Pytester) -> None:
     example = block("def test_orders_arrive")
     assert len(example.splitlines()) == 5
@@ -64,7 +81,7 @@ def test_the_example_with_the_fixture_runs(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize("has", ["from broker.testing import cluster", "from kafkaproto.api import"])
+@pytest.mark.parametrize("has", ["c.broker(1).stop()", "from kafkaproto.api import"])
 def test_the_example_for_scripts_runs(has: str) -> None:
     text = block(has)
     result = subprocess.run(

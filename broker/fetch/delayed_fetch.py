@@ -13,7 +13,8 @@ from broker.replication.replica_manager import ReplicaManager
 from broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
-Answer = Callable[[list[PartitionRead], int], None]
+Read = Callable[[int], list[PartitionRead]]
+Answer = Callable[[Read, int], None]
 
 
 def must_answer_now(
@@ -30,7 +31,10 @@ def must_answer_now(
 
 
 class DelayedFetch:
-    """Parks `fetches` until `deadline_ms`. `answer(results, now_ms)` is called once, unless it is abandoned first."""
+    """Parks `fetches` until `deadline_ms`. `answer(read, now_ms)` is called once, unless it is abandoned first; `read(now_ms)` gives
+
+    the results.
+    """
 
     __slots__ = (
         "_answer",
@@ -114,7 +118,10 @@ class DelayedFetch:
         for fetch, partition in self._partitions:
             if partition.gone:
                 fetch.error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self._answer(self._reader.read_all(self._params, self._fetches, self._image(), now_ms), now_ms)
+        self._answer(self._read, now_ms)
+
+    def _read(self, now_ms: int) -> list[PartitionRead]:
+        return self._reader.read_all(self._params, self._fetches, self._image(), now_ms)
 
     def abandon(self) -> None:
         """Nobody waits for the answer any more."""

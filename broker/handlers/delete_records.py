@@ -41,14 +41,16 @@ def delete_records(context: RequestContext, request: DeleteRecordsRequest) -> Re
         DeleteRecordsTopicResult(t.name, [_delete(context, t.name, p, waiting) for p in t.partitions])
         for t in request.topics
     ]
-    response = Response(DeleteRecordsResponse(topics=topics))
 
-    def all_gone(now_ms: int) -> None:
+    def build() -> Response:
         for awaited, result in waiting:
             result.error_code = awaited.error_code
             if awaited.error_code != ErrorCode.REQUEST_TIMED_OUT:  # then what was known at first is told
                 result.low_watermark = UNKNOWN_LOW_WATERMARK if result.error_code else awaited.partition.low_watermark()
-        operation.complete(response, now_ms)
+        return Response(DeleteRecordsResponse(topics=topics))
+
+    def all_gone(now_ms: int) -> None:
+        operation.complete(build, now_ms)
 
     delayed = DelayedPartitions([awaited for awaited, _ in waiting], all_gone)
     operation = DelayedOperation(delayed.abandon)

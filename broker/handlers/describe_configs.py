@@ -94,7 +94,7 @@ def _broker(context: RequestContext, name: str) -> Iterable[Described]:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"A broker describes itself only: expected {own_id}, but received {name}"
         )
-    return [config.describe_broker(own_id, key) for key in BROKER_SETTINGS]
+    return [config.describe_broker(own_id, key) for key in (*BROKER_SETTINGS, *config.given_to_listeners(own_id))]
 
 
 def _config(

@@ -94,7 +94,7 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         node.reader,
         node.replicas,
         lambda: node.image,
-        lambda late, at_ms: operation.complete(answer.build(late, at_ms), at_ms),
+        lambda read, at_ms: operation.complete(lambda: answer.build(read(at_ms), at_ms), at_ms),
     )
     if delayed.is_due():
         return answer.build(results, now_ms)

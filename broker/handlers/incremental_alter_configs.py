@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from broker.config import ConfigError, as_text, broker_setting, parse, topic_setting
 from broker.errors import KafkaError
@@ -94,11 +95,25 @@ def _alter_broker(context: RequestContext, resource: AlterConfigsResource, valid
     broker_id = int(name) if name else -1
     texts = {key: as_text(value) or "" for key, value in layer.items()}
     changed = _apply(resource.configs, texts, _dynamic, lambda key: as_text(config.get(broker_id, key)) or "")
-    if not validate_only:
-        cluster.remember_config(broker_id, changed)
-        layer.clear()
-        layer.update({key: parse(broker_setting(key), text) for key, text in changed.items()})
+    before = dict(layer)
+    _replace(layer, {key: parse(broker_setting(key), text) for key, text in changed.items()})
+    try:
+        config.check_connections(broker_id)
+        if not validate_only:
+            cluster.remember_config(broker_id, changed)
+    except (ConfigError, KafkaError):
+        _replace(layer, before)
+        raise
+    if validate_only:
+        _replace(layer, before)
+    else:
         cluster.setting_changed()
+
+
+def _replace(layer: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """In place: the layer is the one that everybody looks values up in."""
+    layer.clear()
+    layer.update(values)
 
 
 def _dynamic(name: str) -> Setting:

@@ -32,7 +32,7 @@ def join_group(context: RequestContext, request: JoinGroupRequest) -> Response |
     operation = DelayedOperation()
 
     def reply(result: JoinResult, at_ms: int) -> None:
-        operation.complete(_response(context, result), at_ms)
+        operation.complete(lambda: _response(context, result), at_ms)
 
     node.cluster.groups.join(_asked(context, request), context.now_ms, reply)
     if not operation.done:

@@ -39,15 +39,16 @@ NO_LEADER_KNOWN = LeaderIdAndEpoch()
 
 
 def _failed(context: RequestContext, request: ProduceRequest, error_code: int, message: str | None = None) -> Result:
+    """A request that is refused whole pays for its time only: it has not come to where bytes are charged (T-12)."""
     if request.acks == 0:
-        return NoAnswer(close=True)
+        return NoAnswer(close=True, charge=Charge.TIME)
     topics = [
         TopicProduceResponse(
             t.name, partition_responses=[_error(p.index, error_code, message) for p in t.partition_data]
         )
         for t in request.topic_data
     ]
-    return Response(ProduceResponse(topics), Charge.PRODUCE)
+    return Response(ProduceResponse(topics))
 
 
 @register(ApiKey.PRODUCE, 0, 11, _failed)
@@ -177,10 +178,13 @@ def _wait(
 ) -> DelayedOperation:
     """P-13: answered when all is replicated, or with 7 at the deadline; the offsets told are real either way."""
 
-    def replicated(now_ms: int) -> None:
+    def build() -> Response:
         for waiting, answer in awaited:
             answer.error_code = waiting.error_code
-        operation.complete(_answer(context, response), now_ms)
+        return _answer(context, response)
+
+    def replicated(now_ms: int) -> None:
+        operation.complete(build, now_ms)
 
     delayed = DelayedPartitions([waiting for waiting, _ in awaited], replicated)
     operation = DelayedOperation(delayed.abandon)

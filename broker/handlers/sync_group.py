@@ -31,7 +31,7 @@ def sync_group(context: RequestContext, request: SyncGroupRequest) -> Response |
     operation = DelayedOperation()
 
     def reply(result: SyncResult, at_ms: int) -> None:
-        operation.complete(_response(result), at_ms)
+        operation.complete(lambda: _response(result), at_ms)
 
     node.cluster.groups.sync(_asked(request), context.now_ms, reply)
     if not operation.done:

@@ -6,8 +6,14 @@ Fetch has a rule of its own: `throttled_fetch`. Knows no connection: whoever cal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from broker.quota.client_quotas import ClientQuotas, ThrottleReason
+from broker.quota.client_quotas import ClientQuotas
+from broker.quota.mutations import MutationCharge
+from broker.quota.sensors import ThrottleReason
+
+if TYPE_CHECKING:
+    from broker.faults.rules import ForcedThrottle
 
 
 @dataclass(slots=True)
@@ -15,7 +21,7 @@ class Charged:
     """What charging one request came to: throttle its client for `throttle_ms`. 0, and no reason: not at all."""
 
     throttle_ms: int
-    reason: ThrottleReason | None = None
+    reason: ThrottleReason | ForcedThrottle | None = None
 
 
 NOT_THROTTLED = Charged(0)
@@ -30,12 +36,16 @@ def charge_produce(
     acks: int,
     now_ms: int,
 ) -> Charged:
-    """Bytes of header and body (Q-11), then request time; acks=0 pays for its bytes only (T-3).
+    """Bytes of header and body (Q-11), then request time; acks=0 pays for its bytes only (T-3), its time is exempt (Q-15).
 
     request_percent: handler time in percent of one thread for one second.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
-    time_ms = quotas.request.record(user, client_id, request_percent, now_ms) if acks != 0 else 0
+    if acks == 0:
+        charge_exempt(quotas, request_percent, now_ms)
+        time_ms = 0
+    else:
+        time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if bytes_ms > time_ms:
         return Charged(bytes_ms, quotas.produce.throttled(user, client_id, request_bytes, bytes_ms, now_ms))
     if time_ms > 0:
@@ -50,6 +60,23 @@ def charge_request(
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if time_ms == 0:
         return NOT_THROTTLED
+    return Charged(time_ms, quotas.request.throttled(user, client_id, request_percent, time_ms, now_ms))
+
+
+def charge_mutations(
+    quotas: ClientQuotas,
+    user: str,
+    client_id: str | None,
+    mutations: MutationCharge,
+    request_percent: float,
+    now_ms: int,
+) -> Charged:
+    """What the request has taken of its mutations, and request time: the larger, request time when equal (Q-18)."""
+    if mutations.throttle_ms == 0:
+        return charge_request(quotas, user, client_id, request_percent, now_ms)
+    time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
+    if mutations.throttle_ms > time_ms:
+        return Charged(mutations.throttle_ms, mutations.reason())
     return Charged(time_ms, quotas.request.throttled(user, client_id, request_percent, time_ms, now_ms))
 
 

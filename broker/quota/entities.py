@@ -52,7 +52,7 @@ class QuotaEntity(NamedTuple):
         return [(entity_type, name or None) for entity_type, name in names if name is not None]
 
     def __str__(self) -> str:
-        return ", ".join(f"{kind} {'<default>' if name is None else name!r}" for kind, name in self.components())
+        return ", ".join(kind + (" <default>" if name is None else f" {name!r}") for kind, name in self.components())
 
 
 def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
@@ -82,9 +82,9 @@ def check_value(entity: QuotaEntity, key: str, value: float) -> None:
     largest = keys[key]
     if largest is None:
         return
-    if abs(value - math.floor(value + _FRACTION_TOLERANCE)) > _FRACTION_TOLERANCE:
+    if math.fmod(value, 1.0) > _FRACTION_TOLERANCE:
         raise _invalid(f"Quota {key} is {value!r}, but must be an integer.")
-    if value > largest:
+    if value > float(largest):  # as a double, which 2**63 - 1 is not: 2**63 passes
         raise _invalid(f"Quota {key} is {value:g}, but must be at most {largest}.")
 
 

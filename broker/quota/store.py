@@ -118,7 +118,9 @@ class ClientQuotaStore:
         """Apply each alteration wholly or not at all; one does not harm another. One result per entity (Q-20)."""
         results: dict[frozenset[Component], AlterationResult] = {}
         for alteration in alterations:
-            identity = frozenset(alteration.entity)
+            identity = frozenset(
+                dict(alteration.entity).items()
+            )  # a type that is given twice counts as it is given last
             if identity in results:
                 results[identity] = _refused(alteration, "The same entity is given twice; only the first was applied.")
                 continue

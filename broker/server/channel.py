@@ -35,6 +35,8 @@ class Channel(asyncio.BufferedProtocol):
         self._loop = loop
         self._transport: asyncio.Transport
         self._connection: Connection
+        self._served = False
+        self.address = "unknown"
         self._sending: asyncio.Task[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         self._wants_reading = True
@@ -47,13 +49,25 @@ class Channel(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=0)
         self._loop.opened(self)
         peer = transport.get_extra_info("peername")
-        address = peer[0] if isinstance(peer, tuple) else "unknown"
+        if isinstance(peer, tuple):
+            self.address = peer[0]
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
-        self._connection = Connection(self._node, self._listener_name, address, self, self._loop.buffers, now_ms)
+        self._node.acceptor(self._listener_name).accept(self, now_ms)
+        if not self._served:
+            self._wants_reading = False
+            self._apply_reading()
+        self._loop.leave(now_ms)
+
+    def serve(self, now_ms: int) -> None:
+        """The acceptor has let it in (W-12, W-13)."""
+        if self._closing:
+            return
+        self._served = True
+        self._connection = Connection(self._node, self._listener_name, self.address, self, self._loop.buffers, now_ms)
         if not self._node.running:
             self._connection.close()
-        self._loop.leave(now_ms)
+        self.resume_reading()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._connection.get_buffer()
@@ -86,6 +100,8 @@ class Channel(asyncio.BufferedProtocol):
         self._loop.gone(self)
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(ConnectionError("the socket is gone"))
+        if not self._served:
+            return
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
         self._connection.lost()

@@ -43,6 +43,8 @@ class Server:
                     f"port {wanted} for broker {node.broker_id}: allowed is up to {HIGHEST_PORT}; for example --port 9092"
                 )
             self._listeners[node.broker_id] = listeners_of(node.config, host, wanted)
+            for listener in self._listeners[node.broker_id]:
+                node.acceptor(listener.name)
         cluster.on_broker_change.append(self._broker_changed)
 
     async def start(self) -> None:

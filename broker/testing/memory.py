@@ -66,8 +66,15 @@ class VirtualCluster:
         controller.create_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
         self.run()
 
-    def connect(self, broker_id: int = 0, client_id: str | None = "test", address: str = "127.0.0.1") -> MemoryClient:
-        return MemoryClient(self, broker_id, client_id, address)
+    def connect(
+        self,
+        broker_id: int = 0,
+        client_id: str | None = "test",
+        address: str = "127.0.0.1",
+        listener: str = LISTENER,
+    ) -> MemoryClient:
+        """A client that is served, or that waits for it (`served_ms` is None)."""
+        return MemoryClient(self, broker_id, client_id, address, listener)
 
     def run(self) -> None:
         """All that follows from what came in, at this instant."""
@@ -103,8 +110,16 @@ class VirtualCluster:
 class MemoryClient:
     """One connection. `send` pipelines, `answers` holds what came back, `ask` does both for one request that is answered at once."""
 
-    def __init__(self, cluster: VirtualCluster, broker_id: int, client_id: str | None, address: str) -> None:
+    connection: Connection
+
+    def __init__(
+        self, cluster: VirtualCluster, broker_id: int, client_id: str | None, address: str, listener: str
+    ) -> None:
         self._cluster = cluster
+        self._node = cluster.state.nodes[broker_id]
+        self._listener = listener
+        self.address = address
+        self.served_ms: int | None = None
         self.client_id = client_id
         self.answers: list[Answered] = []
         self.closed_ms: int | None = None
@@ -113,8 +128,8 @@ class MemoryClient:
         self._sent: dict[int, tuple[int, int]] = {}
         self._next_id = 1
         self._unread = bytearray()
-        node = cluster.state.nodes[broker_id]
-        self.connection = Connection(node, LISTENER, address, self, cluster.pool, cluster.now_ms)
+        self._node.acceptor(listener).accept(self, cluster.now_ms)
+        cluster.run()
 
     # ---- what a test does ----------------------------------------------------------------------------------------------------
 
@@ -161,12 +176,19 @@ class MemoryClient:
         return self.answers[-1].message
 
     def _deliver(self) -> None:
-        while self._unread and self.reading and self.closed_ms is None:
+        while self._unread and self.reading and self.served_ms is not None and self.closed_ms is None:
             buffer = self.connection.get_buffer()
             count = min(len(buffer), len(self._unread))
             buffer[:count] = self._unread[:count]
             del self._unread[:count]
             self.connection.received(count, self._cluster.now_ms)
+
+    # ---- what the acceptor does (Caller) -------------------------------------------------------------------------------------
+
+    def serve(self, now_ms: int) -> None:
+        self.served_ms = now_ms
+        self.connection = Connection(self._node, self._listener, self.address, self, self._cluster.pool, now_ms)
+        self.resume_reading()
 
     # ---- what the connection does (Skin) -------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ class Known:
 
     def __init__(self, cluster: Cluster, in_a_step: bool) -> None:
         self._in_a_step = in_a_step
-        self.forgets_elections = cluster._ledger is not None and cluster._ledger.lacks
+        self.forgets_elections = cluster.continuity is not None and cluster.continuity.ledger.lacks
         self._topics = cluster.controller.image.topics
         self._quotas = cluster.quota_store.all()
         self._logs = {

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from broker.cluster import GroupNotes
+from broker.continuity import Continuity
 from broker.durable import recovery, remembered
 from broker.fetch.delayed_fetch import DelayedFetch
 from broker.fetch.read import PartitionFetch, Reader
@@ -245,7 +245,7 @@ PLANTED = {
     "high watermark recovered above the log end": Plant(ReplicaLog, "restore", _watermark_beyond_the_end),
     "recovery forgets leader epochs": Plant(remembered, "_partition", _epochs_not_read),
     "log start moved without a fact": Plant(ReplicaLog, "raise_log_start", _noted_after_it_happened),
-    "commit not remembered": Plant(GroupNotes, "committed", _nothing),
+    "commit not remembered": Plant(Continuity, "committed", _nothing),
     "write that the disk refused acknowledged": Plant(ReplicaLog, "append", _refused_write_acknowledged),
     "compaction drops the last value of a key": Plant(compaction._Cleaner, "_is_last", _last_value_dropped),
     "compaction drops a tombstone at once": Plant(compaction._Cleaner, "_kept", _tombstone_dropped_at_once),

@@ -110,6 +110,20 @@ def test_Q20_an_entity_given_twice_has_one_result() -> None:
     assert values(store) == {PRODUCE: 5}
 
 
+def test_Q20_a_whole_number_may_be_a_millionth_too_large_but_not_too_small() -> None:
+    store = ClientQuotaStore()
+    assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
+    assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]
+
+
+def test_Q20_a_type_that_is_given_twice_counts_as_given_last() -> None:
+    store = ClientQuotaStore()
+    twice = QuotaAlteration([("user", ""), ("user", "alice")], [QuotaOp(PRODUCE, 5)])
+    same = QuotaAlteration(ALICE, [QuotaOp(PRODUCE, 6)])
+    assert [r.error_code for r in store.alter([twice, same], False)] == [42]
+    assert values(store) == {PRODUCE: 5}
+
+
 def test_Q20_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners() -> None:
     store = ClientQuotaStore()
     heard: list[tuple[QuotaEntity, str, float | None]] = []

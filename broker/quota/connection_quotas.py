@@ -1,0 +1,201 @@
+"""How many connections a broker has, and how fast they may come (W-12, W-13; KIP-308, KIP-402, KIP-612).
+
+Counts per address, per listener and in all, and rates with the arithmetic of Q-2 to Q-6. Who must wait for what, and
+for how long, is the `acceptor`'s affair. Knows no socket. Kafka's `ConnectionQuotas`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+
+from broker.config import BrokerConfig, connection_overrides
+from broker.quota.entities import CONNECTION_CREATION_RATE, DEFAULT, QuotaEntity
+from broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS
+from broker.quota.store import ClientQuotaStore
+from broker.quota.windows import SampledRate
+
+UNLIMITED = 2**31 - 1
+"""Kafka's word for no limit, in settings and as an ip quota."""
+_DEFAULT_INTER_BROKER_LISTENER = "PLAINTEXT"
+
+
+@lru_cache(maxsize=1024)
+def canonical(address: str) -> str:
+    """The one spelling of an address: 127.0.0.1 for localhost and ::ffff:127.0.0.1 too. What is no address stays as it is."""
+    if address == "localhost":
+        return "127.0.0.1"
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
+    return str(mapped or parsed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What the settings say, until they change. of_listener: (max.connections, max.connection.creation.rate) of each."""
+
+    connections: int
+    creation_rate: int
+    of_listener: dict[str, tuple[int, int]]
+    per_address: int
+    overrides: dict[str, int]
+    inter_broker_listener: str
+
+
+class ConnectionQuotas:
+    """One broker's. Times are milliseconds, rates connections a second."""
+
+    def __init__(self, config: BrokerConfig, store: ClientQuotaStore) -> None:
+        self._config = config
+        self._limits: _Limits | None = None
+        self._window_ms: int = config["quota.window.size.seconds"] * 1000
+        self._by_address: Counter[str] = Counter()
+        self._by_listener: Counter[str] = Counter()
+        self.total = 0
+        self._ip_limits: dict[str, int] = {}
+        self._default_ip_limit = UNLIMITED
+        self.forget_rates()
+        store.subscribe(self._quota_changed)
+
+    def forget_rates(self) -> None:
+        """As after a start; whoever is connected stays counted."""
+        self._limits = None
+        self._broker_rate = self._new_rate()
+        self._listener_rates = {listener: self._new_rate() for listener in self._by_listener}
+        self._ip_rates: dict[str, tuple[SampledRate, int]] = {}
+        self._sweep_due_ms = 0
+
+    def add_listener(self, listener: str) -> None:
+        if listener not in self._by_listener:
+            self._limits = None
+            self._by_listener[listener] = 0
+            self._listener_rates[listener] = self._new_rate()
+
+    def settings_changed(self) -> None:
+        """They hold from the next connection on."""
+        self._limits = None
+
+    def _current(self) -> _Limits:
+        if self._limits is None:
+            config = self._config
+            overrides = connection_overrides(config["max.connections.per.ip.overrides"])
+            self._limits = _Limits(
+                config["max.connections"],
+                config["max.connection.creation.rate"],
+                {
+                    name: (
+                        config.of_listener(name, "max.connections"),
+                        config.of_listener(name, "max.connection.creation.rate"),
+                    )
+                    for name in self._by_listener
+                },
+                config["max.connections.per.ip"],
+                {canonical(host): limit for host, limit in overrides.items()},
+                (config["inter.broker.listener.name"] or _DEFAULT_INTER_BROKER_LISTENER).upper(),
+            )
+        return self._limits
+
+    # ---- how fast ------------------------------------------------------------------------------------------------------------
+
+    def arrived(self, listener: str, now_ms: int) -> int:
+        """Count a connection into the rates of the broker and of its listener; milliseconds to wait before it is let in."""
+        limits = self._current()
+        wait_ms = self._record(self._listener_rates[listener], limits.of_listener[listener][1], now_ms)
+        if not self.is_protected(listener):
+            wait_ms = max(wait_ms, self._record(self._broker_rate, limits.creation_rate, now_ms))
+        return wait_ms
+
+    def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
+        """Count it into the rate of its address. Above 0: it is not let in but closed after so long, and no rate counts it."""
+        address = canonical(address)
+        limit = self._ip_limits.get(address, self._default_ip_limit)
+        if limit == UNLIMITED:
+            return 0
+        rate = self._ip_rate(address, now_ms)
+        wait_ms = self._record(rate, limit, now_ms)
+        if wait_ms:
+            rate.record(-1, now_ms)
+            self._listener_rates[listener].record(-1, now_ms)
+            if not self.is_protected(listener):
+                self._broker_rate.record(-1, now_ms)
+        return wait_ms
+
+    def _record(self, rate: SampledRate, limit: int, now_ms: int) -> int:
+        if limit == 0:
+            rate.record(1, now_ms)
+            return self._window_ms
+        return min(rate.record_and_throttle(1, now_ms, limit), self._window_ms)
+
+    def _ip_rate(self, address: str, now_ms: int) -> SampledRate:
+        if now_ms >= self._sweep_due_ms:
+            self._sweep_due_ms = now_ms + IDLE_SENSOR_EXPIRY_MS
+            seen = self._ip_rates.items()
+            self._ip_rates = {ip: one for ip, one in seen if now_ms - one[1] <= IDLE_SENSOR_EXPIRY_MS}
+        found = self._ip_rates.get(address)
+        rate = self._new_rate() if found is None else found[0]
+        self._ip_rates[address] = (rate, now_ms)
+        return rate
+
+    def _new_rate(self) -> SampledRate:
+        return SampledRate(self._config["quota.window.num"], self._window_ms)
+
+    def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        if entity.ip is None or key != CONNECTION_CREATION_RATE:
+            return
+        if entity.ip == DEFAULT:
+            self._default_ip_limit = UNLIMITED if value is None else int(value)
+        elif value is None:
+            self._ip_limits.pop(canonical(entity.ip), None)
+        else:
+            self._ip_limits[canonical(entity.ip)] = int(value)
+
+    # ---- how many ------------------------------------------------------------------------------------------------------------
+
+    def slot_available(self, listener: str) -> bool:
+        """Whether one more may come in through the listener: max.connections, its own and, unless protected, the broker's."""
+        limits = self._current()
+        if self._by_listener[listener] >= limits.of_listener[listener][0]:
+            return False
+        return self.total < limits.connections or self.is_protected(listener)
+
+    def address_has_room(self, address: str) -> bool:
+        """max.connections.per.ip and its overrides."""
+        address, limits = canonical(address), self._current()
+        return self._by_address[address] < limits.overrides.get(address, limits.per_address)
+
+    @property
+    def surplus(self) -> int:
+        """How many are to be closed, the least recently used first, but none of a protected listener."""
+        return max(0, self.total - self._current().connections)
+
+    def is_protected(self, listener: str) -> bool:
+        """The brokers' own listener is never kept waiting for clients, if clients have another."""
+        return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
+
+    def entered(self, listener: str, address: str) -> None:
+        self.add_listener(listener)
+        self._by_address[canonical(address)] += 1
+        self._by_listener[listener] += 1
+        self.total += 1
+
+    def left(self, listener: str, address: str) -> None:
+        address = canonical(address)
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+        self._by_listener[listener] -= 1
+        self.total -= 1
+
+    def metrics(self, now_ms: int) -> Iterator[tuple[str, dict[str, str], float]]:
+        """(name, tags, connections a second) of the group socket-server-metrics. Reading changes nothing."""
+        yield "broker-connection-accept-rate", {}, self._broker_rate.peek(now_ms)
+        for listener, rate in self._listener_rates.items():
+            yield "connection-accept-rate", {"listener": listener}, rate.peek(now_ms)
+        for address, (rate, _) in self._ip_rates.items():
+            yield "connection-accept-rate", {"ip": address}, rate.peek(now_ms)

@@ -1,0 +1,234 @@
+"""Request time (Q-15): measured where time is real, scripted where it is not, charged once for everything that a request needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from broker.clock import ManualClock
+from broker.errors import KafkaError
+from broker.node import Node
+from broker.quota.client_quotas import ClientQuotas
+from broker.quota.entities import DEFAULT, REQUEST_PERCENTAGE, QuotaEntity
+from broker.registry import DelayedOperation, RequestContext, Response
+from broker.testing.memory import VirtualCluster
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.metadata import MetadataResponse
+from tests.broker.wire import batch, fetch, limit, metadata, produce
+
+
+class WorkingClock(ManualClock):
+    """Real time as far as the broker can tell: it passes where a test says that work is done."""
+
+    is_wall = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._worked_ms = 0.0
+
+    def precise_ms(self) -> float:
+        return super().precise_ms() + self._worked_ms
+
+    def work(self, delta_ms: float) -> None:
+        self._worked_ms += delta_ms
+
+
+class Bench:
+    """A cluster on a working clock, with a quota of 1 percent for everybody."""
+
+    def __init__(self) -> None:
+        self.clock = WorkingClock()
+        self.cluster = VirtualCluster()
+        self.cluster.topic("t")
+        self.node: Node = self.cluster.state.nodes[0]
+        self.node.clock = self.clock
+        self.node.apis = dict(self.node.apis)
+        self.limit(DEFAULT, 1.0)
+
+    def limit(self, client_id: str, percentage: float) -> None:
+        self.cluster.state.quota_store.set(QuotaEntity(client_id=client_id), REQUEST_PERCENTAGE, percentage)
+
+    def wrap(self, key: int, around: Callable[[Callable[..., Any], RequestContext, Any], Any]) -> None:
+        """Replace the handler of an API by `around(handler, context, request)`."""
+        registration = self.node.apis[key]
+        handler = registration.handler
+        changed = replace(registration, handler=lambda context, request: around(handler, context, request))
+        self.node.apis = {**self.node.apis, key: changed}
+
+    def costs(self, key: int, cost_ms: float) -> None:
+        def around(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+            self.clock.work(cost_ms)
+            return handler(context, request)
+
+        self.wrap(key, around)
+
+    def charged_ms(self, client_id: str) -> float:
+        """The rate is percent over ten seconds."""
+        (found,) = [m for m in self.node.quotas.request.metrics(self.cluster.now_ms) if m.client_id == client_id]
+        return round(found.rate * 100, 6)
+
+    def exempt_ms(self) -> float:
+        return round(self.node.quotas.exempt_request_time.peek(self.cluster.now_ms) * 100, 6)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_Q15_what_a_handler_takes_is_charged(bench: Bench) -> None:
+    bench.costs(ApiKey.METADATA, 102)
+    client = bench.cluster.connect()
+    assert client.ask(metadata(), 3).throttle_time_ms == 200  # 10.2 percent in ten seconds against 1 percent
+    assert bench.charged_ms("test") == 102
+
+
+def test_Q15_a_second_a_second_is_100_percent(bench: Bench) -> None:
+    bench.limit("test", 100.0)
+    bench.costs(ApiKey.METADATA, 1000)
+    client = bench.cluster.connect()
+    for _ in range(10):
+        assert client.ask(metadata(), 3).throttle_time_ms == 0
+        bench.cluster.advance(1000)
+    assert client.ask(metadata(), 3).throttle_time_ms == 1000
+
+
+def test_Q15_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench) -> None:
+    operation = DelayedOperation()
+
+    def park(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+        bench.clock.work(30)
+        return operation
+
+    def build() -> Response:
+        bench.clock.work(50)
+        return Response(MetadataResponse())
+
+    bench.wrap(ApiKey.METADATA, park)
+    client = bench.cluster.connect()
+    client.send(metadata(), 3)
+    bench.cluster.advance(5000)
+    assert not list(bench.node.quotas.request.metrics(bench.cluster.now_ms))
+    operation.complete(build, bench.cluster.now_ms)
+    assert len(client.answers) == 1
+    assert bench.charged_ms("test") == 80
+
+
+def test_Q15_what_one_request_does_for_another_is_charged_to_the_other_alone(bench: Bench) -> None:
+    operation = DelayedOperation()
+    bench.wrap(ApiKey.METADATA, lambda handler, context, request: operation)
+
+    def build() -> Response:
+        bench.clock.work(50)
+        return Response(MetadataResponse())
+
+    def wake(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+        bench.clock.work(3)
+        operation.complete(build, context.now_ms)
+        bench.clock.work(4)
+        return handler(context, request)
+
+    bench.wrap(ApiKey.API_VERSIONS, wake)
+    waiting, waking = bench.cluster.connect(client_id="waiting"), bench.cluster.connect(client_id="waking")
+    waiting.send(metadata(), 3)
+    waking.ask(ApiVersionsRequest(), 2)
+    assert (bench.charged_ms("waiting"), bench.charged_ms("waking")) == (50, 7)
+
+
+def test_Q15_a_long_poll_is_charged_for_reading_and_not_for_waiting(bench: Bench) -> None:
+    bench.costs(ApiKey.FETCH, 10)
+    read_all = bench.node.reader.read_all
+
+    def slow(*arguments: Any) -> Any:
+        bench.clock.work(25)
+        return read_all(*arguments)
+
+    bench.node.reader.read_all = slow  # type: ignore[method-assign]
+    client = bench.cluster.connect()
+    client.send(fetch(("t", 0, 0), max_wait_ms=4000), 11)
+    bench.cluster.advance(4000)
+    assert len(client.answers) == 1
+    assert bench.charged_ms("test") == 10 + 25 + 25
+
+
+@pytest.mark.parametrize("error", [KafkaError(ErrorCode.INVALID_REQUEST), RuntimeError("a bug")])
+def test_Q15_errors_are_charged_like_data(bench: Bench, error: Exception) -> None:
+    def fail(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+        bench.clock.work(120)
+        raise error
+
+    bench.wrap(ApiKey.METADATA, fail)
+    answer = bench.cluster.connect().ask(metadata(), 3)
+    assert bench.charged_ms("test") == 120
+    assert answer.throttle_time_ms == 1000
+
+
+def test_Q15_T3_acks_0_is_exempt_and_counted_apart(bench: Bench) -> None:
+    bench.costs(ApiKey.PRODUCE, 500)
+    client = bench.cluster.connect()
+    client.send(produce("t", batch(b"a"), acks=0), 9)
+    assert bench.exempt_ms() == 500
+    assert client.ask(metadata(), 3).throttle_time_ms == 0
+    assert bench.charged_ms("test") == 0
+
+
+def test_Q15_T5_a_followers_fetch_is_exempt_and_counted_apart(bench: Bench) -> None:
+    bench.costs(ApiKey.FETCH, 500)
+    follower = bench.cluster.connect(client_id="follower")
+    assert follower.ask(fetch(("t", 0, 0), replica_id=0, max_wait_ms=0), 11).throttle_time_ms == 0
+    assert bench.exempt_ms() == 500
+    assert not list(bench.node.quotas.request.metrics(bench.cluster.now_ms))
+
+
+def test_Q15_nothing_is_measured_while_nobodys_time_is_limited() -> None:
+    bench = Bench()
+    bench.cluster.state.quota_store.clear()
+    bench.node.reset_quotas()
+    bench.costs(ApiKey.METADATA, 500)
+    bench.cluster.connect().ask(metadata(), 3)
+    assert bench.node.counted_ms == 0
+
+
+def test_Q15_Q6_scripted_costs_give_the_trace_of_ClientRequestQuotaManagerTest() -> None:
+    cluster = VirtualCluster()
+    limit(cluster, request_percentage=1.0)
+    costs = cluster.state.request_cost_ms
+
+    def ask(cost_ms: float) -> int:
+        """A connection of its own for each, as the mute of the last shall not delay it."""
+        costs["Metadata"] = cost_ms
+        throttle_ms: int = cluster.connect().ask(metadata(), 3).throttle_time_ms
+        return throttle_ms
+
+    for _ in range(10):
+        assert ask(4) == 0
+        cluster.advance(1000)
+    cluster.advance(500)
+    assert ask(67.1) == 210
+    cluster.advance(210)
+    for _ in range(10):
+        ask(4)
+        cluster.advance(1000)
+    assert ask(500) == 1000
+    for _ in range(10):
+        cluster.advance(1000)
+        assert ask(0) == 1000
+    cluster.advance(1000)
+    assert ask(0) == 0
+
+
+def test_Q15_a_scripted_cost_is_charged_once_to_a_request_that_parks() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    limit(cluster, request_percentage=1.0)
+    cluster.state.request_cost_ms["Fetch"] = 60.0
+    client = cluster.connect()
+    client.send(fetch(("t", 0, 0), max_wait_ms=500), 11)
+    cluster.advance(500)
+    quotas: ClientQuotas = cluster.state.nodes[0].quotas
+    assert [round(m.rate, 9) for m in quotas.request.metrics(cluster.now_ms)] == [0.6]

@@ -1,0 +1,107 @@
+"""Limits of connections on real sockets: what a client sees of W-12 and W-13."""
+
+from __future__ import annotations
+
+from broker.quota.entities import QuotaEntity
+from broker.testing import AsyncTestCluster, async_cluster
+from tests.broker.server.raw import RawClient, channels, client_of, connect, until
+from tests.broker.wire import metadata
+
+MANY = 500
+
+
+async def at_the_door(cluster: AsyncTestCluster, count: int) -> None:
+    """Until the broker has accepted so many sockets, served or not."""
+    await until(lambda: len(channels(cluster)) == count)
+
+
+async def works(client: RawClient) -> bool:
+    return len((await client.ask(metadata(), 1)).brokers) == 1
+
+
+async def test_W12_the_surplus_client_of_an_address_reads_the_end() -> None:
+    async with async_cluster(config={"max.connections.per.ip": 1}) as cluster, client_of(cluster) as first:
+        async with client_of(cluster) as second:
+            assert await second.rest() == b""
+        assert await works(first)
+        first.close()
+        await at_the_door(cluster, 0)
+        async with client_of(cluster) as third:
+            assert await works(third)
+
+
+async def test_W12_a_client_without_a_slot_is_answered_when_one_is_free() -> None:
+    async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
+        assert await works(first)
+        async with client_of(cluster) as second:
+            await at_the_door(cluster, 2)
+            await second.send(metadata(), 1)
+            assert await works(first)
+            assert len(cluster.state.journal.requests("Metadata")) == 2
+            first.close()
+            assert (await second.answer()).message.brokers
+            assert await works(second)
+
+
+async def test_W13_a_client_above_the_rate_is_answered_after_its_wait() -> None:
+    config = {"max.connection.creation.rate": 1, "quota.window.num": 2}
+    async with async_cluster(config=config, clock="manual") as cluster, client_of(cluster) as first:
+        assert await works(first)
+        async with client_of(cluster) as second:
+            await at_the_door(cluster, 2)
+            await second.send(metadata(), 1)
+            await cluster.clock.advance(999)
+            assert len(cluster.state.journal.requests("Metadata")) == 1
+            await cluster.clock.advance(1)
+            assert (await second.answer()).message.brokers
+
+
+async def test_W13_a_client_of_a_throttled_address_is_held_unserved_and_then_closed() -> None:
+    async with async_cluster(config={"quota.window.num": 2}, clock="manual") as cluster:
+        cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 5)
+        clients = [await connect(cluster) for _ in range(7)]
+        await at_the_door(cluster, 7)
+        await clients[5].send(metadata(), 1)
+        await cluster.clock.advance(199)
+        assert len(channels(cluster)) == 7
+        await cluster.clock.advance(1)
+        await at_the_door(cluster, 5)
+        assert [await client.rest() for client in clients[5:]] == [b"", b""]
+        assert [await works(client) for client in clients[:5]] == [True] * 5
+        for client in clients:
+            client.close()
+
+
+async def test_W12_a_broker_that_stops_closes_those_who_wait() -> None:
+    async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
+        assert await works(first)
+        async with client_of(cluster) as waiting:
+            await at_the_door(cluster, 2)
+            cluster.server.loop.call(lambda: cluster.state.stop_broker(0))
+            assert await waiting.rest() == b""
+        await at_the_door(cluster, 0)
+
+
+async def test_W12_a_client_that_went_while_it_waited_harms_nobody() -> None:
+    async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
+        assert await works(first)
+        gone = await connect(cluster)
+        await at_the_door(cluster, 2)
+        gone.reset()
+        async with client_of(cluster) as last:
+            await at_the_door(cluster, 3)
+            first.close()
+            assert await works(last)
+
+
+async def test_W12_counts_are_right_after_many_have_come_and_gone() -> None:
+    async with async_cluster(config={"max.connections.per.ip": 40}) as cluster:
+        quotas = cluster.state.nodes[0].connection_quotas
+        for n in range(MANY):
+            client = await connect(cluster)
+            client.reset() if n % 2 else client.close()
+        await at_the_door(cluster, 0)
+        assert quotas.total == 0 and quotas.address_has_room("127.0.0.1")
+        async with client_of(cluster) as client:
+            assert await works(client)
+            assert quotas.total == 1
