@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from broker.log.files import FileRange
-from broker.testing.memory import Answered, MemoryClient
+from broker.testing.memory import LISTENER, Answered, MemoryClient
 from tests.simulation.world import World
 
 ACKS_NONE = 0
@@ -43,7 +43,7 @@ class Line(MemoryClient):
         self.read_ms = 0
         """When a slow reader last read an answer: what it had sent behind is handled then."""
         world.lines.append(self)
-        super().__init__(world.cluster, broker_id, client_id, "127.0.0.1")
+        super().__init__(world.cluster, broker_id, client_id, "127.0.0.1", LISTENER)
 
     @property
     def is_open(self) -> bool:

@@ -94,7 +94,7 @@ class World:
         self._logger.removeHandler(self._complaints)
         if self.disk is not None:
             self.disk.close()
-        self.cluster.state._stores.close()
+        self.cluster.state.stores.close()
 
     # ---- another process -----------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class World:
             line.cut()
         self.lines.clear()
         self.disk_delay_ms.clear()
-        self.cluster.state._stores.close()
+        self.cluster.state.stores.close()
         disk.next_process()
         clock.advance(self.chance.choice([0, 100, 5000]))
         if self.chance.random() < 0.2:
