@@ -5,7 +5,6 @@ Learns the records that are committed; looks at replicas and at what a consumer 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
@@ -40,13 +39,14 @@ class Keys:
             self._offsets.setdefault(record.key, []).append(record.offset)
 
     def check(self, log: ReplicaLog, end_offset: int, now_ms: int) -> None:
-        """That a replica has the last record below `end_offset` of each key, and a key once in what was cleaned.
+        """That a replica has the last record of each key, if it lies below `end_offset`, and a key once in what was cleaned.
 
-        That may be an older value, where a follower came so late that its leader had forgotten the tombstone, as in Kafka.
+        As in Kafka a follower that comes late takes over what its leader has cleaned already: of a key whose last record it does not
+        have yet it may have none, and one whose tombstone the leader has forgotten stays.
         """
         there = read(log, end_offset)
-        offsets = [record.offset for record in there]
-        assert all(before < after for before, after in pairwise(offsets)), f"{self._name}: out of order: {offsets}"
+        found = [record.offset for record in there]
+        assert all(before < after for before, after in pairwise(found)), f"{self._name}: out of order: {found}"
         cleaned: set[Key] = set()
         for record in there:
             self.check_record(record)
@@ -54,10 +54,10 @@ class Keys:
                 f"{self._name}: {record.key!r} is there again at {record.offset}, below {log.first_dirty_offset}"
             )
             cleaned.add(record.key)
-        held = set(offsets)
-        for key in self._offsets:
-            last = self._last_below(key, end_offset)
-            assert last < 0 or last in held or self._may_be_gone(last, now_ms), (
+        held = set(found)
+        for key, offsets in self._offsets.items():
+            last = offsets[-1]
+            assert last >= end_offset or last in held or self._may_be_gone(last, now_ms), (
                 f"{self._name}: the last value of {key!r}, at {last}, is gone"
             )
 
@@ -75,11 +75,6 @@ class Keys:
             assert gone or seen.get(key) == offsets[-1], (
                 f"{self._name}: {key!r} was read at {seen.get(key)}, its last value is at {offsets[-1]}"
             )
-
-    def _last_below(self, key: Key, end_offset: int) -> int:
-        offsets = self._offsets.get(key, [])
-        place = bisect_left(offsets, end_offset)
-        return offsets[place - 1] if place else -1
 
     def _may_be_gone(self, offset: int, now_ms: int) -> bool:
         told = self._told[offset]

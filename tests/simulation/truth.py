@@ -247,6 +247,8 @@ class Truth:
         self, history: History, state: PartitionState, leader: Partition, replicas: dict[int, Partition], now_ms: int
     ) -> None:
         end = leader.log.log_end_offset
+        for stopped in history.behind.keys() - replicas.keys():
+            del history.behind[stopped]
         for broker_id, follower in replicas.items():
             own_end = follower.log.log_end_offset
             assert own_end <= end, f"{history.name}: {broker_id} was not truncated: {own_end} beyond {end}"

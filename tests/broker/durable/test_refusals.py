@@ -123,6 +123,25 @@ def test_nothing_is_appended_before_an_election_of_the_full_disk_is_remembered(
     assert values(lives.cluster, "t") == [(0, b"a"), (1, b"b")]
 
 
+def test_no_segment_goes_while_the_leader_that_gave_it_up_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lives = Lives(tmp_path, 2)
+    lives.cluster.topic("t", 1, 2, segment_bytes="100")
+    write(lives.cluster, "t", b"a", acks=-1)
+    write(lives.cluster, "t", b"b", acks=-1)
+    replica(lives.cluster, 1).log.raise_log_start(2)  # a follower's own retention
+    with full_disk(monkeypatch), monkeypatch.context() as patch:
+        patch.setattr(Facts, "replace", _no_space)
+        lives.cluster.state.stop_broker(0)
+        lives.cluster.run()
+        lives.cluster.state.start_broker(0)
+        lives.cluster.run()
+        assert [replica(lives.cluster, i).log.log_start_offset for i in range(2)] == [2, 2]
+    assert replica(lives.crash_and_restart(), 1).log.log_end_offset == 2
+    assert write(lives.cluster, "t", b"c").base_offset == 2
+
+
 def test_half_a_batch_that_a_broken_disk_keeps_is_cut_before_the_next_segment_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
