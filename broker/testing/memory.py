@@ -113,7 +113,12 @@ class MemoryClient:
     connection: Connection
 
     def __init__(
-        self, cluster: VirtualCluster, broker_id: int, client_id: str | None, address: str, listener: str
+        self,
+        cluster: VirtualCluster,
+        broker_id: int,
+        client_id: str | None,
+        address: str,
+        listener: str = LISTENER,
     ) -> None:
         self._cluster = cluster
         self._node = cluster.state.nodes[broker_id]

@@ -118,7 +118,7 @@ def test_Q20_a_whole_number_may_be_a_millionth_too_large_but_not_too_small() -> 
 
 def test_Q20_a_type_that_is_given_twice_counts_as_given_last() -> None:
     store = ClientQuotaStore()
-    twice = QuotaAlteration([("user", ""), ("user", "alice")], [QuotaOp(PRODUCE, 5)])
+    twice = QuotaAlteration([("user", ""), *ALICE], [QuotaOp(PRODUCE, 5)])
     same = QuotaAlteration(ALICE, [QuotaOp(PRODUCE, 6)])
     assert [r.error_code for r in store.alter([twice, same], False)] == [42]
     assert values(store) == {PRODUCE: 5}
