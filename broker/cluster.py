@@ -102,7 +102,7 @@ class Cluster:
         self.timers = Timers()
         self.turn = Turn(self.clock.now_ms())
         self.journal = Journal()
-        self.config = ClusterConfig(config, profile_defaults(profile, brokers))
+        self.config = ClusterConfig(config, profile_defaults(profile, brokers), self.strict_kip)
         nobody = sorted(i for i in self.config.static_broker if i >= brokers)
         if nobody:
             name = next(iter(self.config.static_broker[nobody[0]]))
@@ -214,6 +214,8 @@ class Cluster:
             (self.config.dynamic_all if of_all else self.config.dynamic_broker.setdefault(broker_id, {})).update(known)
         for (components, key), value in left.quotas.items():
             self.quota_store.set(parse_entity(components), key, value)
+        for node in self.nodes:
+            node.replicas.limit_replication()
         self.groups.restore(left.groups, self.turn.now_ms)
         self.controller.restore(left.topics)
         self._stores.began()

@@ -34,8 +34,11 @@ class Source(IntEnum):
     DEFAULT = 5
 
 
-def parse(setting: Setting, text: str) -> Any:
-    """The typed value of `text`. Raises ConfigError naming the setting, the allowed values and an example."""
+def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
+    """The typed value of `text`. Raises ConfigError naming the setting, the allowed values and an example.
+
+    strict_kip: how the `semantics` switch stands, for lists that the documents and the broker write differently (D10).
+    """
     value = _convert(setting, text)
     if isinstance(value, int | float) and not isinstance(value, bool):
         too_low = setting.low is not None and value < setting.low
@@ -45,6 +48,10 @@ def parse(setting: Setting, text: str) -> Any:
     if setting.choices:
         items = value.split(",") if setting.kind == "list" else [value]
         if not all(item.strip() in setting.choices for item in items):
+            raise _bad(setting, text)
+    if setting.items is not None and value != "*":
+        form = setting.items[0 if strict_kip else 1]
+        if not all(re.fullmatch(form, item.strip()) for item in value.split(",")):
             raise _bad(setting, text)
     return value
 
@@ -122,12 +129,16 @@ class ClusterConfig:
     """All settings of a cluster's brokers. `for_broker` gives one broker's view.
 
     static: "name" or "<broker id>.name" to text, as on the command line, or to the number or truth it stands for.
-    Raises ConfigError for unknown names and bad values.
+    strict_kip: the `semantics` switch (D10). Raises ConfigError for unknown names and bad values.
     """
 
     def __init__(
-        self, static: Mapping[str, object] | None = None, defaults: Mapping[str, object] | None = None
+        self,
+        static: Mapping[str, object] | None = None,
+        defaults: Mapping[str, object] | None = None,
+        strict_kip: bool = True,
     ) -> None:
+        self.strict_kip = strict_kip
         self.static_all: dict[str, Any] = {}
         self.static_broker: dict[int, dict[str, Any]] = {}
         self.dynamic_all: dict[str, Any] = {}
@@ -141,7 +152,8 @@ class ClusterConfig:
 
     def without_effect(self) -> list[str]:
         """The settings given at start that are accepted and change nothing, in the order given."""
-        return [key for key in self._given if not broker_setting(split_broker(key)[1]).acts]
+        settings = {key: broker_setting(split_broker(key)[1]) for key in self._given}
+        return [key for key, setting in settings.items() if setting.only_dynamic or not setting.acts]
 
     def reset(self) -> None:
         """Forget what was changed while running."""
@@ -175,7 +187,10 @@ class ClusterConfig:
         ]
 
     def get(self, broker_id: int, name: str) -> Any:
-        return self.layers(broker_id, name)[0][0]
+        layers = self.layers(broker_id, name)
+        if BROKER_SETTINGS[name].only_dynamic:
+            return next(value for value, source in layers if source is not Source.STATIC_BROKER)
+        return layers[0][0]
 
     def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
         """A topic setting's value as broker `broker_id` sees it."""
@@ -226,7 +241,7 @@ def split_broker(key: str) -> tuple[int | None, str]:
     return (int(head), rest) if dot and head.isdecimal() else (None, key)
 
 
-def check_topic_settings(overrides: Mapping[str, str]) -> None:
+def check_topic_settings(overrides: Mapping[str, str], strict_kip: bool = True) -> None:
     """Raises ConfigError for the first unknown name or bad value."""
     for name, text in overrides.items():
-        parse(topic_setting(name), text)
+        parse(topic_setting(name), text, strict_kip)

@@ -96,6 +96,7 @@ class Node:
         """Fresh sensors, as after a start."""
         self.quotas.close()
         self.quotas = self._new_quotas()
+        self.replicas.limit_replication()
 
     def scripted_cost_ms(self, api_key: int) -> float:
         """What a test said that handling a request of this API costs, where time is not real."""

@@ -36,6 +36,8 @@ class Puller(Protocol):
 
     def note_idle_fetches(self, now_ms: int) -> None: ...
 
+    def count_idle_fetches(self, now_ms: int) -> None: ...
+
 
 class Follower:
     """What the leader knows of one follower, as of its last fetch. Offsets are -1 before the first one."""
