@@ -15,6 +15,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import KafkaError
+from broker.held_answers import HeldAnswer
 from broker.quota.charges import NOT_THROTTLED, Charged, charge_exempt, charge_produce, charge_request
 from broker.quota.throttled_fetch import charge_fetch
 from broker.registry import (
@@ -45,10 +46,16 @@ PERCENT_PER_MS = 0.1
 """One thread for one second is 100 percent, so a millisecond is a tenth of one (Q-15)."""
 
 
+class Waiting(Protocol):
+    """What goes on for a connection that may go first."""
+
+    def abandon(self) -> None: ...
+
+
 class Asker(Peer, Protocol):
     """The connection as `apis` needs it."""
 
-    parked: Parked | None
+    parked: Waiting | None
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None: ...
 
@@ -163,6 +170,9 @@ def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version:
 
 def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) -> None:
     """Charge, throttle, encode, hand over."""
+    if context.node.holds_back and result.charge is not Charge.EXEMPT:
+        _finish_held(context, api, asker, result)
+        return
     if isinstance(result, NoAnswer):
         charged = _charge(context, asker, result.charge, acks=0)
         context.node.journal.request(context, charged.throttle_ms, 0)
@@ -179,34 +189,65 @@ def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) ->
     _send(context, asker, _encode(context, api, result.message), charged.throttle_ms)
 
 
+def _finish_held(context: RequestContext, api: Codec, asker: Asker, result: Result) -> None:
+    """Before release 2.0: charge, keep the answer back, send it, data and all (KIP-219, "before"; D9b)."""
+    size = context.size_bytes
+    if isinstance(result, Response) and result.charge is Charge.FETCH:
+        size = _charged_bytes(api, _encode(context, api, result.message))
+
+    def send(throttle_ms: int) -> None:
+        if isinstance(result, NoAnswer):
+            context.node.journal.request(context, throttle_ms, 0)
+            asker.answer(None, 0, result.close, context.now_ms)
+            return
+        if throttle_ms:
+            result.message.throttle_time_ms = throttle_ms
+        if result.accepted is not None:
+            result.accepted()
+        _send(context, asker, _encode(context, api, result.message), throttle_ms, muted=False)
+
+    HeldAnswer(context, asker, result, size, context.handling_ms * PERCENT_PER_MS, send).begin()
+
+
 def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
+    node = context.node
+    charged = _charge_quotas(context, asker, charge, acks)
+    if node.forced.active and charge is not Charge.EXEMPT:
+        rule = node.forced.strike(context)
+        if rule is not None:
+            charged = Charged(rule.throttle_ms, rule)
+    if charged.reason is not None:
+        node.journal.throttle(context, charged.throttle_ms, charged.reason)
+    return charged
+
+
+def _charge_quotas(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
     quotas = context.node.quotas
     if not quotas.request.enabled and not (charge is Charge.PRODUCE and quotas.produce.enabled):
         return NOT_THROTTLED
     percent = context.handling_ms * PERCENT_PER_MS
     if charge is Charge.PRODUCE:
         size = context.size_bytes
-        charged = charge_produce(quotas, asker.principal, context.client_id, size, percent, acks, context.now_ms)
-    elif charge is Charge.EXEMPT:
+        return charge_produce(quotas, asker.principal, context.client_id, size, percent, acks, context.now_ms)
+    if charge is Charge.EXEMPT:
         return charge_exempt(quotas, percent, context.now_ms)
-    else:
-        charged = charge_request(quotas, asker.principal, context.client_id, percent, context.now_ms)
-    if charged.reason is not None:
-        context.node.journal.throttle(context, charged.reason)
-    return charged
+    return charge_request(quotas, asker.principal, context.client_id, percent, context.now_ms)
 
 
 def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Response) -> None:
     """A throttled fetch is sent empty and its bytes are taken back: the rule stands in `broker.quota.throttled_fetch`."""
-    quotas = context.node.quotas
-    if quotas.fetch.enabled or quotas.request.enabled:
-        frame = _encode(context, api, result.message)
-        header_bytes = 4 + api.response_header_version  # version 1 has one more byte: no tags
-        response_bytes = LENGTH_BYTES + frame[2] - header_bytes
+    node = context.node
+    quotas = node.quotas
+    rule = node.forced.strike(context) if node.forced.active else None
+    if quotas.fetch.enabled or quotas.request.enabled or rule is not None:
+        response_bytes = _charged_bytes(api, _encode(context, api, result.message))
         percent = context.handling_ms * PERCENT_PER_MS
-        charged = charge_fetch(quotas, asker.principal, context.client_id, response_bytes, percent, context.now_ms)
+        forced = None if rule is None else Charged(rule.throttle_ms, rule)
+        charged = charge_fetch(
+            quotas, asker.principal, context.client_id, response_bytes, percent, context.now_ms, forced
+        )
         if charged.reason is not None:
-            context.node.journal.throttle(context, charged.reason)
+            node.journal.throttle(context, charged.throttle_ms, charged.reason)
             assert result.emptied is not None
             message = result.emptied()
             message.throttle_time_ms = charged.throttle_ms
@@ -228,11 +269,17 @@ def _encode(context: RequestContext, api: Codec, message: Any) -> Frame:
     return out, splices, finish_frame(out, splices)
 
 
-def _send(context: RequestContext, asker: Asker, frame: Frame, throttle_ms: int) -> None:
+def _charged_bytes(api: Codec, frame: Frame) -> int:
+    """What a consumer pays for an answer: its body and 4 bytes (Q-12)."""
+    header_bytes = 4 + api.response_header_version  # version 1 has one more byte: no tags
+    return LENGTH_BYTES + frame[2] - header_bytes
+
+
+def _send(context: RequestContext, asker: Asker, frame: Frame, throttle_ms: int, muted: bool = True) -> None:
     out, splices, size = frame
     context.node.journal.request(context, throttle_ms, size)
     buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
-    asker.answer(buffers, throttle_ms, False, context.now_ms)
+    asker.answer(buffers, throttle_ms if muted else 0, False, context.now_ms)
 
 
 def advertised(release_ranges: dict[int, tuple[int, int]]) -> dict[int, Registration]:

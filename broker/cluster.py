@@ -7,30 +7,26 @@ No socket and no loop: whoever drives it calls `turn.run(now_ms)` after each thi
 from __future__ import annotations
 
 import base64
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from random import Random
+from typing import TYPE_CHECKING
 
 from broker import apis, release
 from broker.clock import Clock, SystemClock
-from broker.config import ClusterConfig, ConfigError, as_text, broker_setting, parse
-from broker.durable import remembered
-from broker.durable.directory import DataDirectory
-from broker.durable.facts import Fact
-from broker.durable.ledger import Ledger
+from broker.config import ClusterConfig, ConfigError
 from broker.errors import KafkaError
 from broker.faults.journal import Journal
+from broker.faults.rules import ForcedThrottles, api_key
 from broker.group.coordinator import GroupCoordinator
-from broker.group.offsets import CommittedOffset, PartitionKey
 from broker.group.settings import GroupSettings
-from broker.log.replica_log import ReplicaLog
 from broker.log.store import MemoryBudget
 from broker.metadata.balance import LeaderBalance
 from broker.metadata.controller import Controller
-from broker.metadata.image import BrokerState, Image, PartitionState, Topic
+from broker.metadata.image import BrokerState, Image
 from broker.node import Node
-from broker.quota.entities import QuotaEntity, parse_entity
 from broker.quota.precedence import Semantics
 from broker.quota.store import ClientQuotaStore, apply_static_quotas
 from broker.registry import Registration
@@ -41,9 +37,10 @@ from broker.timers import Timers
 from broker.turn import Turn
 from kafkaproto.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from broker.continuity import Continuity
+
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
-PRODUCER_ID_BLOCK = 1000
-"""How many producer ids are remembered as given at a time, as Kafka's brokers take them from the controller."""
 SEMANTICS = ("kip", "kafka")
 PROFILES = ("test", "kafka")
 
@@ -102,6 +99,8 @@ class Cluster:
         self.timers = Timers()
         self.turn = Turn(self.clock.now_ms())
         self.journal = Journal()
+        self.forced_throttles = ForcedThrottles()
+        self.holds_back = release.holds_back(release_name)
         self.config = ClusterConfig(config, profile_defaults(profile, brokers), self.strict_kip)
         nobody = sorted(i for i in self.config.static_broker if i >= brokers)
         if nobody:
@@ -112,25 +111,33 @@ class Cluster:
         self.budget = MemoryBudget(memory_bytes)
         self.quota_store = ClientQuotaStore()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
-        self._ledger: Ledger | None = None
-        self.topics_left: frozenset[str] = frozenset()
-        """The topics that another process has left in the data directory."""
-        if data_dir is not None:
-            directory = DataDirectory(data_dir, cluster_id)
-            try:
-                self._ledger = Ledger(directory, self.budget, self._all_facts, lambda: self.turn.now_ms)
-                self._begin(brokers, directory.cluster_id, Random(f"{seed} {self._ledger.life}"))
-                self._go_on(self._ledger)
-            except BaseException:
-                directory.close()
-                raise
-        else:
+        self.continuity: Continuity | None = None
+        """What outlives the process; None: nothing does."""
+        if data_dir is None:
             self._begin(brokers, cluster_id, self.rng)
+            return
+        from broker.continuity import Continuity  # most clusters have no folder and start without it
+
+        self.continuity = Continuity(self, data_dir, cluster_id)
+        try:
+            # A process that goes on with a folder draws other ids than the one before.
+            self._begin(brokers, self.continuity.cluster_id, Random(f"{seed} {self.continuity.life}"))
+            self.continuity.go_on()
+        except BaseException:
+            self.continuity.abandon()
+            raise
 
     def _begin(self, brokers: int, cluster_id: str, rng: Random) -> None:
-        """Everything as at the first start; a process that goes on with a folder draws other ids than the one before."""
+        """Everything as at the first start."""
         self.rng = rng
-        self.controller = Controller(cluster_id, self.config, self.rng, self._remember, self._remember_if_possible)
+        kept = self.continuity
+        self.controller = Controller(
+            cluster_id,
+            self.config,
+            self.rng,
+            None if kept is None else kept.remember,
+            None if kept is None else kept.remember_if_possible,
+        )
         self.controller.listeners.append(self._image_changed)
         LeaderBalance(
             self.controller,
@@ -140,10 +147,9 @@ class Cluster:
             lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
         )
         self.groups = self._new_groups()
-        self._stores = Stores(self.budget, self.rng.random, self._ledger)
+        self.stores = Stores(self.budget, self.rng.random, None if kept is None else kept.ledger)
         self.upkeep = Upkeep(self.config.for_broker(-1), self.timers, self._running_partitions)
-        self._next_producer_id = 0 if self._ledger is None else self._ledger.left.next_producer_id
-        self._producer_ids_end = self._next_producer_id
+        self._next_producer_id = 0 if kept is None else kept.next_producer_id
         self._isr_changes: dict[tuple[str, int], set[int]] = {}
         self.request_cost_ms: dict[str, float] = {}
         """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
@@ -152,11 +158,9 @@ class Cluster:
         self._ranges = release.ranges_of(self.release_name)
         self.nodes = [self._new_node(i) for i in range(brokers)]
         self._apply_static_quotas()
-        self._quotas_at_start = self.quota_store.all()
         for node in self.nodes:
             rack = node.config["broker.rack"]
             self.controller.set_broker(BrokerState(node.broker_id, rack, {}, alive=True))
-        self.quota_store.before_change = self._remember_quotas
 
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
@@ -168,7 +172,7 @@ class Cluster:
         replicas = ReplicaManager(
             broker_id,
             config,
-            self._stores,
+            self.stores,
             self.turn,
             self.timers,
             self.upkeep,
@@ -189,8 +193,7 @@ class Cluster:
             offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
             offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
         )
-        keeper = None if self._ledger is None else GroupNotes(self._ledger)
-        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), keeper)
+        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), self.continuity)
 
     def _apply_static_quotas(self) -> None:
         names = (
@@ -200,91 +203,6 @@ class Cluster:
             "quota.consumer.override",
         )
         apply_static_quotas(self.quota_store, {name: self.config.get(-1, name) for name in names})
-
-    # ---- what outlives the process -------------------------------------------------------------------------------------------
-
-    def _go_on(self, ledger: Ledger) -> None:
-        """Be as the process before was when it ended. All brokers are up again."""
-        left = ledger.left
-        self.topics_left = frozenset(left.topics)
-        self._check_brokers(left.topics.values())
-        for broker_id, layer in left.configs.items():
-            known = {name: parse(broker_setting(name), text) for name, text in layer.items()}
-            of_all = broker_id == remembered.ALL_BROKERS
-            (self.config.dynamic_all if of_all else self.config.dynamic_broker.setdefault(broker_id, {})).update(known)
-        for (components, key), value in left.quotas.items():
-            self.quota_store.set(parse_entity(components), key, value)
-        for node in self.nodes:
-            node.replicas.limit_replication()
-        self.groups.restore(left.groups, self.turn.now_ms)
-        self.controller.restore(left.topics)
-        self._stores.began()
-        ledger.begin()
-        self.controller.give_leaders()
-        for what in ledger.cuts:
-            self.journal.event(self.turn.now_ms, -1, "recovery", cut=what)
-        if left.topics:
-            self.upkeep.wake(self.turn.now_ms)
-
-    def _check_brokers(self, topics: Iterable[Topic]) -> None:
-        for topic in topics:
-            highest = max(r for p in topic.partitions for r in p.replicas)
-            if highest >= len(self.nodes):
-                raise ConfigError(
-                    f"topic {topic.name} of the data directory has a replica on broker {highest}, but there are only "
-                    f"{len(self.nodes)} brokers; for example --brokers {highest + 1}"
-                )
-
-    def _all_facts(self) -> Iterator[Fact]:
-        """Everything that must survive, as it is now."""
-        assert self._ledger is not None
-        yield remembered.life(self._ledger.life)
-        image = self.controller.image
-        for topic in image.topics.values():
-            yield remembered.image([(None, topic)], ())
-        for broker_id, layer in (
-            (remembered.ALL_BROKERS, self.config.dynamic_all),
-            *self.config.dynamic_broker.items(),
-        ):
-            if layer:
-                yield remembered.config(broker_id, {name: as_text(value) or "" for name, value in layer.items()})
-        values = {**dict.fromkeys(self._quotas_at_start), **self.quota_store.all()}
-        yield remembered.quotas([(tuple(entity.components()), key, value) for (entity, key), value in values.items()])
-        for group_id, protocol_type, offsets in self.groups.offsets():
-            yield remembered.commit(group_id, protocol_type, offsets)
-        yield remembered.producer_id(self._producer_ids_end)
-        for topic in image.topics.values():
-            for state in topic.partitions:
-                log = self._log_of(topic, state)
-                if log is not None and (log.log_end_offset > 0 or log.epochs.latest > 0):
-                    yield remembered.log(topic.topic_id, state.index, log.state())
-
-    def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """The log of the leader, or of who was in sync last."""
-        for broker_id in (state.leader, *state.isr, *state.replicas):
-            node = self.nodes[broker_id] if broker_id >= 0 else None
-            partition = None if node is None else node.replicas.find(topic.name, state.index)
-            if partition is not None:
-                return partition.log
-        return None
-
-    def _remember(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        if self._ledger is not None and changed:
-            self._ledger.note_or_refuse(_image_fact(old, new, changed))
-
-    def _remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        if self._ledger is not None and changed:
-            self._ledger.note_if_possible(_image_fact(old, new, changed))
-
-    def _remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
-        if self._ledger is not None:
-            listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
-            self._ledger.note_or_refuse(remembered.quotas(listed))
-
-    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
-        """The settings of a broker (-1: of all) are about to be changed to these. Raises KafkaError 56."""
-        if self._ledger is not None:
-            self._ledger.note_or_refuse(remembered.config(broker_id, layer))
 
     # ---- time ----------------------------------------------------------------------------------------------------------------
 
@@ -405,9 +323,8 @@ class Cluster:
     def next_producer_id(self) -> int:
         """A producer id that nobody has had in this cluster (P-22). Raises KafkaError 56."""
         producer_id = self._next_producer_id
-        if producer_id >= self._producer_ids_end and self._ledger is not None:
-            self._ledger.note_or_refuse(remembered.producer_id(producer_id + PRODUCER_ID_BLOCK))
-            self._producer_ids_end = producer_id + PRODUCER_ID_BLOCK
+        if self.continuity is not None:
+            self.continuity.remember_producer_id(producer_id)
         self._next_producer_id += 1
         return producer_id
 
@@ -425,9 +342,25 @@ class Cluster:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return leader
 
+    def topics_left(self) -> frozenset[str]:
+        """The topics that another process has left in the data directory."""
+        return frozenset() if self.continuity is None else self.continuity.topics_left
+
+    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
+        """The settings of a broker (-1: of all) are about to be changed to these. Raises KafkaError 56."""
+        if self.continuity is not None:
+            self.continuity.remember_config(broker_id, layer)
+
     def auto_create(self, name: str) -> None:
         """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, …"""
         self.controller.create_topic(self.controller.plan_topic(name))
+
+    def set_request_cost(self, api: str, cost_ms: float) -> None:
+        """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""
+        api_key(api)
+        if not isinstance(cost_ms, int | float) or not 0 <= cost_ms < math.inf:
+            raise ValueError(f"cost_ms={cost_ms!r}: allowed is 0 or more milliseconds, for example 4")
+        self.request_cost_ms[api] = cost_ms
 
     def setting_changed(self) -> None:
         """A broker setting was changed while running: whoever keeps a copy takes the new value."""
@@ -437,9 +370,9 @@ class Cluster:
 
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
-        if self._ledger is not None:
-            self._ledger.close()
-        self._stores.close()
+        if self.continuity is not None:
+            self.continuity.close()
+        self.stores.close()
 
     def reset(self) -> None:
         """Back to how it began: topics, groups, quotas, settings and journal gone, stopped brokers up, connections closed."""
@@ -453,6 +386,7 @@ class Cluster:
         for node in self.nodes:
             node.replicas.stop_following()  # a link that a test has cut is whole again
         self.request_cost_ms.clear()
+        self.forced_throttles.clear()
         self.groups.close(self.turn.now_ms)
         self.groups = self._new_groups()
         self.quota_store.clear()
@@ -463,28 +397,8 @@ class Cluster:
         self.turn.run(self.turn.now_ms)
         self.upkeep.rest()
         self.journal.clear()
-        if self._ledger is not None:
-            self._ledger.refresh()
-
-
-class GroupNotes:
-    """Tells what of groups must survive (`broker.group.coordinator.GroupKeeper`)."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def committed(
-        self, group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]
-    ) -> None:
-        self._ledger.note_or_refuse(remembered.commit(group_id, protocol_type, offsets))
-
-    def gone(self, group_id: str) -> None:
-        self._ledger.note_if_possible(remembered.group_gone(group_id))
-
-
-def _image_fact(old: Image, new: Image, changed: Sequence[str]) -> Fact:
-    there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
-    return remembered.image(there, [name for name in changed if name not in new.topics])
+        if self.continuity is not None:
+            self.continuity.ledger.refresh()
 
 
 def java_hash(text: str) -> int:

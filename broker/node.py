@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from broker.clock import Clock
 from broker.config import BrokerConfig
 from broker.faults.journal import Journal
+from broker.faults.rules import ForcedThrottles
 from broker.fetch.read import Reader
 from broker.fetch.session import SessionCache
 from broker.metadata.image import Image
@@ -56,6 +57,8 @@ class Node:
         self.timers: Timers = cluster.timers
         self.turn: Turn = cluster.turn
         self.journal: Journal = cluster.journal
+        self.forced: ForcedThrottles = cluster.forced_throttles
+        self.holds_back = cluster.holds_back
         self.clock: Clock = cluster.clock
         self.running = True
         self.connections: dict[int, OpenConnection] = {}

@@ -11,9 +11,22 @@ DEFAULT_RELEASE = "3.9"
 RELEASES = tuple(releases())
 
 
+def holds_back(release: str) -> bool:
+    """Whether a throttled answer is itself kept back, as before 2.0, and not sent at once with the connection muted (KIP-219).
+
+    Raises ValueError for a release that is not played.
+    """
+    return _place(release) < _place("2.0")
+
+
 def ranges_of(release: str) -> Ranges:
     """api key -> (lowest, highest version). Raises ValueError for a release that is not played, naming those that are."""
+    _place(release)
+    return versions(release)
+
+
+def _place(release: str) -> int:
     if release not in RELEASES:
         known = ", ".join(RELEASES)
         raise ValueError(f"release {release!r} is not known; allowed: {known}; for example --release {DEFAULT_RELEASE}")
-    return versions(release)
+    return RELEASES.index(release)

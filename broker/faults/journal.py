@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from broker.faults.rules import ForcedThrottle, api_key
+from broker.faults.throttle_log import ThrottleLog
 from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
     from broker.quota.client_quotas import ThrottleReason
     from broker.registry import RequestContext
+
+    Reason = ThrottleReason | ForcedThrottle
 
 DEFAULT_CAPACITY = 20_000
 
@@ -41,14 +45,26 @@ class RequestSeen(NamedTuple):
         return api_name(self.api_key)
 
 
-class ThrottleSeen(NamedTuple):
-    """One decision to throttle, and why."""
+@dataclass(slots=True)
+class ThrottleSeen:
+    """One decision to throttle: whom, why, and for how long the connection was left alone.
+
+    at_ms: the decision, with which the mute begins (T-6). reason: the quota entity with value, bound, window and samples, or the
+    rule that forced it. held: the answer itself was kept back and nothing muted (releases before 2.0). ended_ms: when the
+    connection was read again, the held answer went out, or the connection was closed; None while it lasts.
+    """
 
     at_ms: int
     broker_id: int
     connection_id: int
+    client_id: str | None
     api_key: int
-    reason: ThrottleReason
+    api_version: int
+    correlation_id: int
+    throttle_time_ms: int
+    reason: Reason
+    held: bool = False
+    ended_ms: int | None = None
 
     @property
     def api(self) -> str:
@@ -76,6 +92,8 @@ class Journal:
         self._requests: deque[tuple[Any, ...]] = deque(maxlen=capacity)
         self._throttles: deque[ThrottleSeen] = deque(maxlen=capacity)
         self._events: deque[EventSeen] = deque(maxlen=capacity)
+        self._going_on: dict[int, ThrottleSeen] = {}
+        self._throttle_log = ThrottleLog()
         self.total = 0
         self.watchers: list[Callable[[], None]] = []
         """Called after each entry, while somebody waits for one."""
@@ -102,11 +120,30 @@ class Journal:
         if self.watchers:
             self._tell()
 
-    def throttle(self, context: RequestContext, reason: ThrottleReason) -> None:
-        self._throttles.append(
-            ThrottleSeen(context.now_ms, context.node.broker_id, context.peer.connection_id, context.api_key, reason)
+    def throttle(self, context: RequestContext, throttle_ms: int, reason: Reason, held: bool = False) -> None:
+        seen = ThrottleSeen(
+            context.now_ms,
+            context.node.broker_id,
+            context.peer.connection_id,
+            context.client_id,
+            context.api_key,
+            context.api_version,
+            context.correlation_id,
+            throttle_ms,
+            reason,
+            held,
         )
+        self._throttles.append(seen)
+        self._going_on[seen.connection_id] = seen
+        self._throttle_log.note(seen)
         self._noted()
+
+    def throttle_ended(self, connection_id: int, now_ms: int) -> None:
+        """The connection is read again, its held answer goes out, or it is closed."""
+        seen = self._going_on.pop(connection_id, None)
+        if seen is not None:
+            seen.ended_ms = now_ms
+            self._noted()
 
     def event(self, at_ms: int, broker_id: int, kind: str, **facts: Any) -> None:
         self._events.append(EventSeen(at_ms, broker_id, kind, facts))
@@ -124,8 +161,8 @@ class Journal:
         self, api: str | None = None, client_id: str | None = None, broker: int | None = None
     ) -> list[RequestSeen]:
         """The requests answered so far, oldest first. api: its name, such as "Produce". Raises ValueError for a name that is none."""
-        if api is not None and api not in _API_NAMES:
-            raise ValueError(f"api={api!r} is no Kafka API; use for example 'Produce', 'Fetch', 'ListOffsets'")
+        if api is not None:
+            api_key(api)
         return [
             r
             for r in map(RequestSeen._make, self._requests)
@@ -134,8 +171,15 @@ class Journal:
             and (broker is None or r.broker_id == broker)
         ]
 
-    def throttles(self, api: str | None = None) -> list[ThrottleSeen]:
-        return [t for t in self._throttles if api is None or t.api == api]
+    def throttles(self, api: str | None = None, client_id: str | None = None) -> list[ThrottleSeen]:
+        """The decisions so far, oldest first, as they are now: `ended_ms` of one that goes on is set in what is read later."""
+        if api is not None:
+            api_key(api)
+        return [
+            replace(t)
+            for t in self._throttles
+            if (api is None or t.api == api) and (client_id is None or t.client_id == client_id)
+        ]
 
     def events(self, kind: str | None = None) -> list[EventSeen]:
         return [e for e in self._events if kind is None or e.kind == kind]
@@ -147,7 +191,5 @@ class Journal:
     def clear(self) -> None:
         self._requests.clear()
         self._throttles.clear()
+        self._going_on.clear()
         self._events.clear()
-
-
-_API_NAMES = frozenset(info.name for info in APIS.values())

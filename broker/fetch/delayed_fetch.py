@@ -83,7 +83,9 @@ class DelayedFetch:
     def _pointless(self, now_ms: int) -> bool:
         """A. the partition is gone; B. leadership or epoch moved; C. what may be seen ends below the asked offset (D1);
 
-        D. one read cannot get past the end of a segment, unless nothing may be read (R-6); E. the logs part; F. a follower's high watermark is stale (D5)."""
+        D. one read cannot get past the end of a segment, unless nothing may be read (R-6); E. the logs part;
+
+        F. a follower's high watermark is stale (D5)."""
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):
                 return True

@@ -62,7 +62,7 @@ class Connection:
         self.client_address = client_address
         self.principal = "ANONYMOUS"
         self.state = MuteState.NOT_MUTED
-        self.parked: apis.Parked | None = None
+        self.parked: apis.Waiting | None = None
         self.closed = False
         self._skin = skin
         self._frames = FrameReader(pool, node.socket_request_max_bytes)
@@ -177,6 +177,7 @@ class Connection:
     def _throttle_over(self, now_ms: int) -> None:
         self._throttle_timer = None
         if not self.closed:
+            self.node.journal.throttle_ended(self.connection_id, now_ms)
             self.state = after(self.state, MuteEvent.THROTTLE_ENDED)
             self._work(now_ms)
 
@@ -201,9 +202,11 @@ class Connection:
     def _forget(self) -> None:
         self.closed = True
         self.node.connections.pop(self.connection_id, None)
-        for timer in (self._throttle_timer, self._idle_timer):
-            if timer is not None:
-                timer.cancel()
+        if self._throttle_timer is not None:
+            self._throttle_timer.cancel()
+            self.node.journal.throttle_ended(self.connection_id, self.node.turn.now_ms)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         if self.parked is not None:
             self.parked.abandon()
             self.parked = None

@@ -6,8 +6,12 @@ Fetch has a rule of its own: `throttled_fetch`. Knows no connection: whoever cal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from broker.quota.client_quotas import ClientQuotas, ThrottleReason
+
+if TYPE_CHECKING:
+    from broker.faults.rules import ForcedThrottle
 
 
 @dataclass(slots=True)
@@ -15,7 +19,7 @@ class Charged:
     """What charging one request came to: throttle its client for `throttle_ms`. 0, and no reason: not at all."""
 
     throttle_ms: int
-    reason: ThrottleReason | None = None
+    reason: ThrottleReason | ForcedThrottle | None = None
 
 
 NOT_THROTTLED = Charged(0)

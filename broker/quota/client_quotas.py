@@ -25,7 +25,8 @@ class ThrottleReason:
     """Why a client must wait, for the journal: `rate` over `window_ms` was above `bound`, the quota of `entity`.
 
     quota: "Produce", "Fetch" or "Request". user, client_id: who shares the sensor ("" does not matter). value: what was
-    just recorded. Bytes and bytes a second, or percent of one thread for "Request".
+    just recorded. Bytes and bytes a second, or percent of one thread for "Request". samples: what the rate is made of, as
+    (start of the sample, sum), oldest first.
     """
 
     quota: str
@@ -37,6 +38,7 @@ class ThrottleReason:
     rate: float
     window_ms: int
     throttle_ms: int
+    samples: tuple[tuple[int, float], ...]
 
 
 @dataclass(slots=True)
@@ -178,6 +180,7 @@ class QuotaManager:
             sensor.rate.measure(now_ms),
             sensor.rate.measured_window_ms(now_ms),
             wait_ms,
+            sensor.rate.samples(),
         )
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:

@@ -52,7 +52,7 @@ class QuotaEntity(NamedTuple):
         return [(entity_type, name or None) for entity_type, name in names if name is not None]
 
     def __str__(self) -> str:
-        return ", ".join(f"{kind} {'<default>' if name is None else name!r}" for kind, name in self.components())
+        return ", ".join(kind + (" <default>" if name is None else f" {name!r}") for kind, name in self.components())
 
 
 def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:

@@ -110,6 +110,10 @@ class SampledRate:
                 oldest_ms = min(oldest_ms, start_ms)
         return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
 
+    def samples(self) -> tuple[tuple[int, float], ...]:
+        """(start in ms, sum) of each slot, oldest first; forgotten slots are empty ones."""
+        return tuple(sorted(zip(self._starts_ms, self._sums, strict=True)))
+
     def _span_ms(self, elapsed_ms: int) -> int:
         missing = self._samples - 1 - elapsed_ms // self._window_ms
         if missing > 0:

@@ -206,7 +206,7 @@ def _get_ready(cluster: Cluster) -> None:
 
 def _make_topics(cluster: Cluster, topics: Sequence[tuple[str, int, int]]) -> None:
     for name, partitions, replicas in topics:
-        if name in cluster.topics_left:
+        if name in cluster.topics_left():
             continue
         try:
             cluster.controller.create_topic(cluster.controller.plan_topic(name, partitions, replicas))

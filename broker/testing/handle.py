@@ -16,6 +16,7 @@ from broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
 from broker.config import as_text, check_topic_settings
 from broker.errors import KafkaError
 from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
+from broker.faults.rules import ForcedThrottle
 from broker.metadata.image import PartitionState
 from broker.quota.entities import parse_entity
 from broker.quota.precedence import Semantics
@@ -143,7 +144,7 @@ class Handle(ABC):
                 f"topics={self._topics!r}: allowed is a dict of names to partitions, for example {{'t': 3}}"
             )
         for name, wanted in self._topics.items():
-            if name in self._run(lambda: self.state.topics_left & self.state.controller.image.topics.keys()):
+            if name in self._run(lambda: self.state.topics_left() & self.state.controller.image.topics.keys()):
                 continue
             if isinstance(wanted, int):
                 self.create_topic(name, wanted)
@@ -217,6 +218,39 @@ class Handle(ABC):
 
         self._run(set_all)
 
+    def force_throttle(
+        self,
+        throttle_ms: int,
+        *,
+        api: str | None = None,
+        client_id: str | None = None,
+        user: str | None = None,
+        broker_id: int | None = None,
+        times: int | None = None,
+    ) -> ForcedThrottle:
+        """Throttle requests whatever the quotas say: `force_throttle(700, api="Produce", client_id="X", times=3)`.
+
+        Each answer says `throttle_ms`, a Fetch without its data, and mutes its connection for so long (KIP-219). The rule that comes
+        back counts in `hits`. Without `times` it holds until `cancel_throttle`. Raises ValueError for what cannot be.
+        """
+        rule = ForcedThrottle(throttle_ms, api, client_id, user, broker_id, times)
+        return self._run(lambda: self.state.forced_throttles.add(rule))
+
+    def cancel_throttle(self, rule: ForcedThrottle) -> None:
+        """The rule strikes no more; a mute that goes on is not cut short."""
+        self._run(lambda: self.state.forced_throttles.cancel(rule))
+
+    def set_request_cost(self, api: str, cost_ms: float) -> None:
+        """What handling one request of an API costs its request-time quota: `set_request_cost("Metadata", 4)`.
+
+        Only under the manual clock: under the others the broker's own handling time is measured. Raises ValueError.
+        """
+        if self.state.clock.is_wall:
+            raise ValueError(
+                f"set_request_cost({api!r}, {cost_ms!r}): this clock measures handling time; use clock='manual'"
+            )
+        self._run(lambda: self.state.set_request_cost(api, cost_ms))
+
     # ---- brokers and replicas ------------------------------------------------------------------------------------------------
 
     def partition(self, topic: str, index: int) -> PartitionState:
@@ -283,8 +317,8 @@ class JournalReader:
         journal = self._handle.state.journal
         return self._handle.run_in_loop(lambda: journal.requests(api, client_id, broker))
 
-    def throttles(self, api: str | None = None) -> list[ThrottleSeen]:
-        return self._handle.run_in_loop(lambda: self._handle.state.journal.throttles(api))
+    def throttles(self, api: str | None = None, client_id: str | None = None) -> list[ThrottleSeen]:
+        return self._handle.run_in_loop(lambda: self._handle.state.journal.throttles(api, client_id))
 
     def events(self, kind: str | None = None) -> list[EventSeen]:
         return self._handle.run_in_loop(lambda: self._handle.state.journal.events(kind))

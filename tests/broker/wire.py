@@ -32,9 +32,7 @@ def batch_of_bytes(size: int, **options: Any) -> bytes:
         value -= len(made) - size
 
 
-def produce(
-    topic: str, data: bytes, partition: int = 0, acks: int = 1, timeout_ms: int = 1000, **more: bytes
-) -> ProduceRequest:
+def produce(topic: str, data: bytes, partition: int = 0, acks: int = 1, timeout_ms: int = 1000) -> ProduceRequest:
     return ProduceRequest(
         None, acks, timeout_ms, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, data)])]
     )

@@ -10,6 +10,7 @@
 //   batch <json>                       -> hex of the record batch, or the messages of magic 0 and 1, that Kafka builds
 //   records <hex>                      -> json: header and records of every batch, as Kafka reads them
 //   marker <json>                      -> hex of the control batch that ends a transaction
+//   waits                              -> json: api key to the first version in which the client itself waits a throttle out, or -1
 //
 // A line that fails is answered with "! " and the exception.
 
@@ -21,6 +22,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -31,6 +33,7 @@ import java.util.TreeMap;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
@@ -49,6 +52,7 @@ import org.apache.kafka.common.record.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.MutableRecordBatch;
 import org.apache.kafka.common.record.Record;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.requests.AbstractResponse;
 
 public class Oracle {
     static final ObjectMapper JSON = new ObjectMapper();
@@ -94,6 +98,8 @@ public class Oracle {
                 return records(HEX.parseHex(words[1]));
             case "marker":
                 return HEX.formatHex(bytes(marker(JSON.readTree(words[1]))));
+            case "waits":
+                return waits();
         }
         throw new IllegalArgumentException(words[0]);
     }
@@ -152,6 +158,36 @@ public class Oracle {
                 .add(decode(message, version, pair.get(1).textValue()));
         }
         return JSON.writeValueAsString(answers);
+    }
+
+    static String waits() throws Exception {
+        ObjectNode found = JSON.createObjectNode();
+        for (ApiKeys key : ApiKeys.values()) {
+            int first = -1;
+            for (short version = key.latestVersion(); version >= key.oldestVersion(); version--) {
+                ObjectSerializationCache cache = new ObjectSerializationCache();
+                Message blank = key.messageType.newResponse();
+                ByteBuffer buffer = ByteBuffer.allocate(blank.size(cache, version));
+                blank.write(new ByteBufferAccessor(buffer), cache, version);
+                buffer.flip();
+                if (response(key, buffer, version).shouldClientThrottle(version)) {
+                    first = version;
+                }
+            }
+            found.put(Integer.toString(key.id), first);
+        }
+        return found.toString();
+    }
+
+    /** 3.9 takes a ByteBuffer here, 4.2 a Readable. */
+    static AbstractResponse response(ApiKeys key, ByteBuffer buffer, short version) throws Exception {
+        for (Method method : AbstractResponse.class.getMethods()) {
+            if (method.getName().equals("parseResponse") && method.getParameterCount() == 3) {
+                boolean plain = method.getParameterTypes()[1] == ByteBuffer.class;
+                return (AbstractResponse) method.invoke(null, key, plain ? buffer : new ByteBufferAccessor(buffer), version);
+            }
+        }
+        throw new NoSuchMethodException("AbstractResponse.parseResponse");
     }
 
     static String layouts(String message) throws Exception {

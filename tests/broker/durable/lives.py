@@ -32,9 +32,9 @@ class Lives:
 
     def crash(self) -> None:
         """The process is gone; its data are as they are."""
-        ledger = self.cluster.state._ledger
-        assert ledger is not None
-        ledger.directory.close()
+        continuity = self.cluster.state.continuity
+        assert continuity is not None
+        continuity.abandon()
 
     def end(self) -> None:
         self.cluster.state.close()

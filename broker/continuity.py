@@ -1,0 +1,169 @@
+"""How a cluster goes on where the last process with its data directory ended, and what it notes down for the next one.
+
+Imported only for a cluster that is given a folder: one without it starts without this and all of `broker.durable`. Must never know
+asyncio or wire messages, nor how facts are written (`broker.durable`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from broker.config import ConfigError, as_text, broker_setting, parse
+from broker.durable import remembered
+from broker.durable.directory import DataDirectory
+from broker.durable.facts import Fact
+from broker.durable.ledger import Ledger
+from broker.group.offsets import CommittedOffset, PartitionKey
+from broker.log.replica_log import ReplicaLog
+from broker.metadata.image import Image, PartitionState, Topic
+from broker.quota.entities import QuotaEntity, parse_entity
+
+if TYPE_CHECKING:
+    from broker.cluster import Cluster
+
+PRODUCER_ID_BLOCK = 1000
+"""How many producer ids are remembered as given at a time, as Kafka's brokers take them from the controller."""
+
+
+class Continuity:
+    """`cluster_id`, `life` and `next_producer_id` are there at once, for the cluster to begin with; then comes `go_on`.
+
+    path: the folder. new_cluster_id: who the cluster is if the folder is empty. Raises ConfigError for a folder that cannot be used.
+
+    What is about to change is told to the `remember...` methods first. They raise KafkaError 56 when it cannot be written, and then
+    nothing may change. `committed` and `gone` are `broker.group.commits.GroupKeeper`.
+    """
+
+    def __init__(self, cluster: Cluster, path: str | os.PathLike[str], new_cluster_id: str) -> None:
+        directory = DataDirectory(path, new_cluster_id)
+        try:
+            self.ledger = Ledger(directory, cluster.budget, self._all_facts, lambda: cluster.turn.now_ms)
+        except BaseException:
+            directory.close()
+            raise
+        self._cluster = cluster
+        self.cluster_id = directory.cluster_id
+        self.life = self.ledger.life
+        self.topics_left = frozenset(self.ledger.left.topics)
+        self.next_producer_id = self._producer_ids_end = self.ledger.left.next_producer_id
+        self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
+
+    # ---- beginning and end ---------------------------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Make the cluster, which is as at a first start, what it was when the last process ended. All brokers are up again."""
+        cluster, ledger = self._cluster, self.ledger
+        left = ledger.left
+        self._check_brokers(left.topics.values())
+        self._quotas_at_start = cluster.quota_store.all()
+        for broker_id, layer in left.configs.items():
+            known = {name: parse(broker_setting(name), text) for name, text in layer.items()}
+            of_all = broker_id == remembered.ALL_BROKERS
+            (cluster.config.dynamic_all if of_all else cluster.config.dynamic_broker.setdefault(broker_id, {})).update(
+                known
+            )
+        for node in cluster.nodes:
+            node.replicas.limit_replication()
+        for (components, key), value in left.quotas.items():
+            cluster.quota_store.set(parse_entity(components), key, value)
+        cluster.quota_store.before_change = self.remember_quotas
+        cluster.groups.restore(left.groups, cluster.turn.now_ms)
+        cluster.controller.restore(left.topics)
+        cluster.stores.began()
+        ledger.begin()
+        cluster.controller.give_leaders()
+        for what in ledger.cuts:
+            cluster.journal.event(cluster.turn.now_ms, -1, "recovery", cut=what)
+        if left.topics:
+            cluster.upkeep.wake(cluster.turn.now_ms)
+
+    def close(self) -> None:
+        """The process ends by itself."""
+        self.ledger.close()
+
+    def abandon(self) -> None:
+        """Let go of the folder and leave it as it is: the cluster cannot begin, or a test plays its crash."""
+        self.ledger.directory.close()
+
+    def _check_brokers(self, topics: Iterable[Topic]) -> None:
+        brokers = len(self._cluster.nodes)
+        for topic in topics:
+            highest = max(r for p in topic.partitions for r in p.replicas)
+            if highest >= brokers:
+                raise ConfigError(
+                    f"topic {topic.name} of the data directory has a replica on broker {highest}, but there are only "
+                    f"{brokers} brokers; for example --brokers {highest + 1}"
+                )
+
+    # ---- what holds now ------------------------------------------------------------------------------------------------------
+
+    def _all_facts(self) -> Iterator[Fact]:
+        """Everything that must survive, as it is now."""
+        cluster = self._cluster
+        yield remembered.life(self.life)
+        image = cluster.controller.image
+        for topic in image.topics.values():
+            yield remembered.image([(None, topic)], ())
+        for broker_id, layer in (
+            (remembered.ALL_BROKERS, cluster.config.dynamic_all),
+            *cluster.config.dynamic_broker.items(),
+        ):
+            if layer:
+                yield remembered.config(broker_id, {name: as_text(value) or "" for name, value in layer.items()})
+        values = {**dict.fromkeys(self._quotas_at_start), **cluster.quota_store.all()}
+        yield remembered.quotas([(tuple(entity.components()), key, value) for (entity, key), value in values.items()])
+        for group_id, protocol_type, offsets in cluster.groups.offsets():
+            yield remembered.commit(group_id, protocol_type, offsets)
+        yield remembered.producer_id(self._producer_ids_end)
+        for topic in image.topics.values():
+            for state in topic.partitions:
+                log = self._log_of(topic, state)
+                if log is not None and (log.log_end_offset > 0 or log.epochs.latest > 0):
+                    yield remembered.log(topic.topic_id, state.index, log.state())
+
+    def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
+        """The log of the leader, or of who was in sync last."""
+        for broker_id in (state.leader, *state.isr, *state.replicas):
+            node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
+            partition = None if node is None else node.replicas.find(topic.name, state.index)
+            if partition is not None:
+                return partition.log
+        return None
+
+    # ---- what changes --------------------------------------------------------------------------------------------------------
+
+    def remember(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        if changed:
+            self.ledger.note_or_refuse(_image_fact(old, new, changed))
+
+    def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        """The same for what must happen even if it is forgotten."""
+        if changed:
+            self.ledger.note_if_possible(_image_fact(old, new, changed))
+
+    def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
+        listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
+        self.ledger.note_or_refuse(remembered.quotas(listed))
+
+    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
+        self.ledger.note_or_refuse(remembered.config(broker_id, layer))
+
+    def remember_producer_id(self, producer_id: int) -> None:
+        if producer_id >= self._producer_ids_end:
+            self.ledger.note_or_refuse(remembered.producer_id(producer_id + PRODUCER_ID_BLOCK))
+            self._producer_ids_end = producer_id + PRODUCER_ID_BLOCK
+
+    def committed(
+        self, group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]
+    ) -> None:
+        self.ledger.note_or_refuse(remembered.commit(group_id, protocol_type, offsets))
+
+    def gone(self, group_id: str) -> None:
+        self.ledger.note_if_possible(remembered.group_gone(group_id))
+
+
+def _image_fact(old: Image, new: Image, changed: Sequence[str]) -> Fact:
+    there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
+    return remembered.image(there, [name for name in changed if name not in new.topics])

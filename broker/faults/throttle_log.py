@@ -1,0 +1,64 @@
+"""The log's side of throttling: a line at INFO that says who is throttled and why, once a second for each quota entity.
+
+Not per request: a throttled client may ask a thousand times a second. Times are the broker's own. Must never know how quotas work.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from broker.faults.rules import ForcedThrottle
+
+if TYPE_CHECKING:
+    from broker.faults.journal import ThrottleSeen
+
+logger = logging.getLogger("kafkaproto.quota")
+
+EVERY_MS = 1000
+REMEMBERED = 1000
+"""Entities whose last line is remembered; beyond that, those whose second is over are forgotten."""
+
+
+class ThrottleLog:
+    """`note` each throttle; it logs the first of an entity in each second, with the number of those that it kept quiet about."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[object, ...], tuple[int, int]] = {}
+
+    def note(self, seen: ThrottleSeen) -> None:
+        if not logger.isEnabledFor(logging.INFO):
+            return
+        reason = seen.reason
+        key: tuple[object, ...]
+        if isinstance(reason, ForcedThrottle):
+            key = (seen.broker_id, "Forced", reason.rule_id)
+        else:
+            key = (seen.broker_id, reason.quota, reason.user, reason.client_id)
+        said_ms, quiet = self._last.get(key, (seen.at_ms - EVERY_MS, 0))
+        if 0 <= seen.at_ms - said_ms < EVERY_MS:
+            self._last[key] = (said_ms, quiet + 1)
+            return
+        if len(self._last) >= REMEMBERED:
+            self._forget_old(seen.at_ms)
+        self._last[key] = (seen.at_ms, 0)
+        more = f"; {quiet} more since the last line" if quiet else ""
+        logger.info("broker %d: %s v%d of client-id %r: %s%s", *_who(seen), _why(seen), more)
+
+    def _forget_old(self, now_ms: int) -> None:
+        self._last = {key: last for key, last in self._last.items() if 0 <= now_ms - last[0] < EVERY_MS}
+
+
+def _who(seen: ThrottleSeen) -> tuple[int, str, int, str | None]:
+    return seen.broker_id, seen.api, seen.api_version, seen.client_id
+
+
+def _why(seen: ThrottleSeen) -> str:
+    reason = seen.reason
+    throttled = f"{'held back' if seen.held else 'throttled'} for {seen.throttle_time_ms} ms"
+    if isinstance(reason, ForcedThrottle):
+        return f"{throttled} by rule {reason.rule_id}"
+    return (
+        f"{throttled}: {reason.value:g} made {reason.rate:g} a second over {reason.window_ms} ms, "
+        f"{reason.quota} quota of {reason.entity} is {reason.bound:g}"
+    )

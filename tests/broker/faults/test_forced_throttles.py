@@ -1,0 +1,167 @@
+"""Forced throttles: what a rule asks for is what clients see, with the mute, and nothing else changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.faults.rules import ForcedThrottle
+from broker.network.mute import MuteState
+from broker.testing import cluster as started
+from broker.testing.memory import VirtualCluster
+from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster()
+    made.topic("t")
+    return made
+
+
+def force(cluster: VirtualCluster, throttle_ms: int, **given: Any) -> ForcedThrottle:
+    return cluster.state.forced_throttles.add(ForcedThrottle(throttle_ms, **given))
+
+
+def test_the_next_three_produce_answers_to_one_client_say_700_ms(cluster: VirtualCluster) -> None:
+    rule = force(cluster, 700, api="Produce", client_id="X", times=3)
+    x, y = cluster.connect(client_id="X"), cluster.connect(client_id="Y")
+    said = []
+    for _ in range(4):
+        assert y.ask(produce("t", batch(b"y")), 9).throttle_time_ms == 0
+        answer = x.ask(produce("t", batch(b"x")), 9)
+        assert produced(answer).error_code == 0
+        said.append(answer.throttle_time_ms)
+        assert x.connection.state is (MuteState.MUTED_AND_THROTTLED if said[-1] else MuteState.NOT_MUTED)
+        assert x.ask(metadata(), 9).throttle_time_ms == 0 if not said[-1] else True
+        cluster.advance(700)
+    assert said == [700, 700, 700, 0]
+    assert rule.hits == 3 and rule.is_spent and cluster.state.forced_throttles.active == []
+    seen = cluster.state.journal.throttles("Produce", client_id="X")
+    assert [(s.throttle_time_ms, s.reason, s.ended_ms) for s in seen] == [(700, rule, s.at_ms + 700) for s in seen]
+
+
+def test_what_is_pipelined_behind_a_forced_throttle_waits_for_its_end(cluster: VirtualCluster) -> None:
+    force(cluster, 30_000, api="Metadata", times=1)
+    client = cluster.connect()
+    client.ask(metadata(), 9)
+    client.send(metadata(), 9)
+    cluster.advance(29_999)
+    assert len(client.answers) == 1
+    cluster.advance(1)
+    assert len(client.answers) == 2
+
+
+def test_a_forced_fetch_is_empty_and_its_bytes_are_not_charged(cluster: VirtualCluster) -> None:
+    limit(cluster, client_id="test", consumer_byte_rate=1000.0)
+    cluster.connect(client_id="writer").ask(produce("t", batch(b"v" * 5000)), 9)
+    client = cluster.connect()
+    force(cluster, 250, api="Fetch", times=1)
+    answer = client.ask(fetch(("t", 0, 0)), 11)
+    assert (answer.throttle_time_ms, answer.error_code, answer.responses) == (250, 0, [])
+    cluster.advance(250)
+    again = client.ask(fetch(("t", 0, 0)), 11)
+    assert again.throttle_time_ms == 0 and sizes(again)[0] > 5000
+    [usage] = list(cluster.state.nodes[0].quotas.fetch.metrics(cluster.now_ms))
+    assert 5000 < usage.rate * 10 < 6000  # charged once
+
+
+def test_a_forced_throttle_stands_whatever_the_quotas_say(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=1000.0)
+    force(cluster, 5, times=1)
+    client = cluster.connect()
+    assert client.ask(produce_of_bytes(client, "t", 15_000), 9).throttle_time_ms == 5
+    cluster.advance(5)
+    # The bytes were charged all the same.
+    assert client.ask(produce_of_bytes(client, "t", 1000), 9).throttle_time_ms == 5995  # 16 s of quota in 10.005 s
+
+
+def test_acks_0_is_muted_without_an_answer(cluster: VirtualCluster) -> None:
+    force(cluster, 400, api="Produce", times=1)
+    client = cluster.connect()
+    client.send(produce("t", batch(b"x"), acks=0), 9)
+    client.send(metadata(), 9)
+    cluster.advance(399)
+    assert client.answers == []
+    cluster.advance(1)
+    assert len(client.answers) == 1
+
+
+def test_versions_without_the_field_are_muted_too(cluster: VirtualCluster) -> None:
+    force(cluster, 100, api="Metadata")
+    client = cluster.connect()
+    client.ask(metadata(), 0)
+    assert client.connection.state is MuteState.MUTED_AND_THROTTLED
+
+
+def test_T5_followers_are_never_forced() -> None:
+    cluster = VirtualCluster(3)
+    cluster.topic("t", 1, 3)
+    rule = force(cluster, 10_000)
+    follower = cluster.connect(client_id="writer")
+    assert follower.ask(fetch(("t", 0, 0), replica_id=2, max_wait_ms=0), 11).throttle_time_ms == 0
+    assert rule.hits == 0
+
+
+def test_rules_are_asked_in_order_and_only_one_strikes(cluster: VirtualCluster) -> None:
+    first, second = force(cluster, 1, user="ANONYMOUS", times=1), force(cluster, 2, broker_id=0)
+    other = force(cluster, 3, broker_id=1)
+    client = cluster.connect()
+    assert client.ask(metadata(), 9).throttle_time_ms == 1
+    cluster.advance(1)
+    assert client.ask(metadata(), 9).throttle_time_ms == 2
+    cluster.advance(2)
+    cluster.state.forced_throttles.cancel(second)
+    assert client.ask(metadata(), 9).throttle_time_ms == 0
+    assert (first.hits, second.hits, other.hits) == (1, 1, 0)
+
+
+def test_a_reset_forgets_rules(cluster: VirtualCluster) -> None:
+    force(cluster, 10)
+    cluster.state.reset()
+    assert cluster.connect().ask(metadata(), 9).throttle_time_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"throttle_ms": 0}, "throttle_ms=0"),
+        ({"throttle_ms": 2**31}, "throttle_ms=2147483648"),
+        ({"throttle_ms": True}, "throttle_ms=True"),
+        ({"throttle_ms": 1.5}, "throttle_ms=1.5"),
+        ({}, "throttle_ms is missing"),
+        ({"throttle_ms": 1, "times": 0}, "times=0"),
+        ({"throttle_ms": 1, "api": "Produces"}, "api='Produces'"),
+        ({"throttle_ms": 1, "client_id": 5}, "client_id=5"),
+        ({"throttle_ms": 1, "broker_id": "0"}, "broker_id='0'"),
+        ({"throttle_ms": 1, "clientid": "x"}, "clientid: no such field"),
+        ({"throttle_ms": 1, "hits": 3}, "hits: no such field"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused_by_the_name_of_its_field(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match="^" + named.replace("(", r"\(")):
+        ForcedThrottle.from_json(given)
+
+
+def test_a_rule_goes_through_json() -> None:
+    rule = ForcedThrottle.from_json({"throttle_ms": 700, "api": "Produce", "client_id": "X", "times": 3})
+    told = rule.to_json()
+    assert (told.pop("rule_id"), told.pop("hits")) == (rule.rule_id, 0)
+    assert ForcedThrottle.from_json(told).to_json() | {"rule_id": 0} == rule.to_json() | {"rule_id": 0}
+
+
+def test_a_test_forces_and_cancels_through_its_cluster() -> None:
+    with started(topics={"t": 1}, clock="manual") as c:
+        rule = c.force_throttle(700, api="Fetch")
+        assert c.state.forced_throttles.active == [rule]
+        c.cancel_throttle(rule)
+        c.cancel_throttle(rule)
+        assert c.state.forced_throttles.active == []
+        c.set_request_cost("Metadata", 4)
+        assert c.state.request_cost_ms == {"Metadata": 4}
+        for api, cost in (("Metadat", 4), ("Metadata", -1), ("Metadata", float("nan"))):
+            with pytest.raises(ValueError, match=r"example|use for"):
+                c.set_request_cost(api, cost)
+    with started() as c, pytest.raises(ValueError, match="clock='manual'"):
+        c.set_request_cost("Metadata", 4)

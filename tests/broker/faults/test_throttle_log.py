@@ -1,0 +1,113 @@
+"""Why somebody is throttled: in the journal with all its numbers, and in the log once a second for each quota entity."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from broker.faults.rules import ForcedThrottle
+from broker.quota.entities import DEFAULT, QuotaEntity
+from broker.testing.memory import VirtualCluster
+from tests.broker.wire import limit, metadata, produce_of_bytes
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster()
+    made.topic("t")
+    return made
+
+
+def test_Q6_the_journal_has_entity_value_bound_window_samples_and_the_mute(cluster: VirtualCluster) -> None:
+    limit(cluster, client_id="x", producer_byte_rate=1000.0)
+    client = cluster.connect(client_id="x")
+    begun = cluster.now_ms
+    client.ask(produce_of_bytes(client, "t", 5000), 9)
+    cluster.advance(1500)
+    client.ask(produce_of_bytes(client, "t", 8000), 9)
+    [seen] = cluster.state.journal.throttles()
+    assert (seen.at_ms, seen.broker_id, seen.connection_id) == (begun + 1500, 0, client.connection.connection_id)
+    assert (seen.api, seen.api_version, seen.client_id, seen.correlation_id) == ("Produce", 9, "x", 2)
+    reason = seen.reason
+    assert not isinstance(reason, ForcedThrottle)
+    assert (reason.quota, reason.entity, reason.value, reason.bound) == (
+        "Produce",
+        QuotaEntity(client_id="x"),
+        8000,
+        1000,
+    )
+    assert reason.window_ms == 10_500 and reason.rate == 13_000 / 10.5
+    assert reason.samples == ((begun, 5000.0), (begun + 1500, 8000.0))
+    assert seen.throttle_time_ms == reason.throttle_ms == 2500
+    assert seen.ended_ms is None
+    cluster.advance(2500)
+    assert [s.ended_ms for s in cluster.state.journal.throttles()] == [begun + 4000]
+    assert seen.ended_ms is None  # what was read stays as it was
+
+
+def test_T10_T11_a_mute_ends_with_its_connection(cluster: VirtualCluster) -> None:
+    cluster.state.forced_throttles.add(ForcedThrottle(10_000))
+    client = cluster.connect()
+    client.ask(metadata(), 9)
+    cluster.advance(300)
+    client.connection.close()
+    assert [s.ended_ms for s in cluster.state.journal.throttles()] == [cluster.now_ms]
+
+
+def test_throttles_are_told_by_api_and_client(cluster: VirtualCluster) -> None:
+    cluster.state.forced_throttles.add(ForcedThrottle(1))
+    for name in ("a", "b"):
+        cluster.connect(client_id=name).ask(metadata(), 9)
+    journal = cluster.state.journal
+    assert [t.client_id for t in journal.throttles("Metadata")] == ["a", "b"]
+    assert [t.client_id for t in journal.throttles(client_id="b")] == ["b"]
+    assert journal.throttles("Fetch") == []
+    with pytest.raises(ValueError, match="Metadat"):
+        journal.throttles("Metadat")
+
+
+def test_the_log_says_it_once_a_second_for_each_entity(
+    cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kafkaproto.quota")
+    cluster.state.quota_store.set(QuotaEntity(client_id=DEFAULT), "producer_byte_rate", 1000.0)
+    a = [cluster.connect(client_id="a") for _ in range(4)]
+    b = cluster.connect(client_id="b")
+
+    def lines() -> list[str]:
+        found = [r.getMessage() for r in caplog.records if r.name == "kafkaproto.quota"]
+        caplog.clear()
+        return found
+
+    for client in (*a[:3], b):
+        client.ask(produce_of_bytes(client, "t", 20_000), 9)
+    first, second = lines()
+    assert first == (
+        "broker 0: Produce v9 of client-id 'a': throttled for 10000 ms: 20000 made 2000 a second over 10000 ms, "
+        "Produce quota of client-id <default> is 1000"
+    )
+    assert "client-id 'b'" in second
+    cluster.advance(1000)
+    a[3].ask(produce_of_bytes(a[3], "t", 1000), 9)
+    assert [line.endswith("; 2 more since the last line") for line in lines()] == [True]
+
+
+def test_a_forced_throttle_is_told_with_its_rule(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kafkaproto.quota")
+    rule = cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
+    cluster.connect(client_id=None).ask(metadata(), 9)
+    told = [r.getMessage() for r in caplog.records if r.name == "kafkaproto.quota"]
+    assert told == [f"broker 0: Metadata v9 of client-id None: throttled for 7 ms by rule {rule.rule_id}"]
+
+
+def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kafkaproto.quota")
+    cluster.state.quota_store.set(QuotaEntity(client_id=DEFAULT), "producer_byte_rate", 1.0)
+    for i in range(1100):
+        client = cluster.connect(client_id=f"c{i}")
+        client.ask(produce_of_bytes(client, "t", 200), 9)
+        cluster.advance(10)
+    log = cluster.state.journal._throttle_log
+    assert len(cluster.state.journal.throttles()) == 1100
+    assert 100 <= len(log._last) < 1000

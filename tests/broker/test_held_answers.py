@@ -1,0 +1,152 @@
+"""Releases before 2.0 keep a throttled answer back (D9b, T-1; KIP-219's "before"), in virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.faults.rules import ForcedThrottle
+from broker.network.mute import MuteState
+from broker.release import RELEASES, holds_back
+from broker.testing.memory import MemoryClient, VirtualCluster
+from tests.broker.wire import batch, errors, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster(release_name="1.1")
+    made.topic("t")
+    return made
+
+
+def test_T1_D9b_releases_before_2_0_hold_answers_back() -> None:
+    assert [r for r in RELEASES if holds_back(r)] == [r for r in RELEASES if r.startswith(("0.", "1."))]
+    assert holds_back("1.1") and not holds_back("2.0")
+
+
+def after(cluster: VirtualCluster, client: MemoryClient, wait_ms: int) -> Any:
+    """The answer that comes `wait_ms` from now, and not a millisecond earlier."""
+    count = len(client.answers)
+    cluster.advance(wait_ms - 1)
+    assert len(client.answers) == count
+    cluster.advance(1)
+    assert len(client.answers) == count + 1
+    return client.latest
+
+
+def test_D9b_a_produce_is_appended_at_once_and_answered_after_its_throttle_time(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
+    assert client.connection.state is MuteState.MUTED_AND_RESPONSE_PENDING
+    reader = cluster.connect(client_id="reader")
+    assert sizes(reader.ask(fetch(("t", 0, 0)), 6))[0] > 100_000
+    answer = after(cluster, client, 500)
+    assert (produced(answer).error_code, answer.throttle_time_ms) == (0, 500)
+    # Not muted afterwards: the next one is handled at once, and pays its own.
+    assert client.connection.state is MuteState.NOT_MUTED
+    client.ask(metadata(), 4)
+    [seen] = cluster.state.journal.throttles()
+    assert (seen.held, seen.throttle_time_ms, seen.ended_ms) == (True, 500, seen.at_ms + 500)
+
+
+def test_D9b_a_fetch_is_answered_later_with_its_data_which_is_paid_once(cluster: VirtualCluster) -> None:
+    writer = cluster.connect(client_id="writer")
+    for _ in range(2):
+        writer.ask(produce("t", batch(b"v" * 4000)), 5)
+    limit(cluster, client_id="test", consumer_byte_rate=1000.0)
+    client = cluster.connect()
+    client.send(fetch(("t", 0, 0), version=6), 6)
+    [usage] = list(cluster.state.nodes[0].quotas.fetch.metrics(cluster.now_ms))
+    paid = round(usage.rate * 10)
+    assert paid > 8000
+    assert paid < 10_000
+    assert errors(client.latest) == [0] and sizes(client.latest)[0] > 8000
+    client.send(fetch(("t", 0, 0), partition_max=4500, version=6), 6)
+    [usage] = list(cluster.state.nodes[0].quotas.fetch.metrics(cluster.now_ms))
+    total = round(usage.rate * 10)
+    assert total > 12_000
+    answer = after(cluster, client, cluster.state.journal.throttles("Fetch")[-1].throttle_time_ms)
+    assert sizes(answer)[0] > 4000
+    assert answer.throttle_time_ms == cluster.state.journal.throttles("Fetch")[-1].throttle_time_ms > 0
+
+
+def test_D9b_bytes_are_waited_for_first_and_request_time_after_them(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
+    cluster.state.request_cost_ms["Produce"] = (
+        110.0  # 11 percent of a second, 10 of which are free: 1 s over the window
+    )
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
+    answer = after(cluster, client, 1500)
+    assert answer.throttle_time_ms == 1500
+    assert [(s.reason.quota, s.throttle_time_ms) for s in cluster.state.journal.throttles()] == [  # type: ignore[union-attr]
+        ("Produce", 500),
+        ("Request", 1000),
+    ]
+
+
+def test_D9b_acks_0_delays_what_follows_on_its_connection(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
+    cluster.state.request_cost_ms["Produce"] = 1000.0  # exempt: nobody waits for the answer
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 105_000, acks=0, version=5), 5)
+    client.send(metadata(), 1)
+    after(cluster, client, 500)
+
+
+def test_D9b_pipelined_requests_wait_and_every_version_does(cluster: VirtualCluster) -> None:
+    for version in range(3, 6):
+        limit(cluster, client_id=f"v{version}", producer_byte_rate=10_000.0)
+        client = cluster.connect(client_id=f"v{version}")
+        client.send(produce_of_bytes(client, "t", 100_100, version=version), version)
+        client.send(metadata(), 1)
+        assert client.answers == []
+        cluster.advance(10)
+        assert len(client.answers) == 2, version
+
+
+@pytest.mark.parametrize("way", ["closed", "idle", "reset"])
+def test_T10_T11_a_connection_that_goes_while_its_answer_is_held_leaves_nothing_behind(way: str) -> None:
+    cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "3000"})
+    cluster.topic("t")
+    cluster.connect(client_id="writer").ask(produce("t", batch(b"the upkeep has its timers now")), 5)
+    limit(cluster, client_id="test", producer_byte_rate=1000.0)
+    client = cluster.connect()
+    timers = len(cluster.state.timers)
+    client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
+    if way == "idle":
+        cluster.advance(3000)
+        assert client.closed_ms == cluster.now_ms
+    elif way == "closed":
+        client.connection.close()
+    else:
+        client.connection.lost()
+    assert len(cluster.state.timers) == timers - (2 if way == "idle" else 1)  # idle ends the writer as well
+    cluster.advance(200_000)
+    assert client.answers == []
+    [seen] = cluster.state.journal.throttles()
+    assert seen.ended_ms == seen.at_ms + (3000 if way == "idle" else 0)
+
+
+def test_a_forced_throttle_holds_too(cluster: VirtualCluster) -> None:
+    rule = cluster.state.forced_throttles.add(ForcedThrottle(700, api="Metadata", times=1))
+    client = cluster.connect()
+    client.send(metadata(), 4)
+    assert after(cluster, client, 700).throttle_time_ms == 700
+    assert rule.hits == 1 and client.ask(metadata(), 4).throttle_time_ms == 0
+
+
+def test_W8_an_answer_that_cannot_be_sent_ends_its_own_connection_only(cluster: VirtualCluster) -> None:
+    limit(cluster, producer_byte_rate=10_000.0)
+    client, other = cluster.connect(), cluster.connect(client_id="other")
+    client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no")
+
+    client.connection.answer = fail  # type: ignore[assignment, method-assign]
+    cluster.advance(500)
+    assert client.closed_ms == cluster.now_ms
+    other.ask(metadata(), 4)
