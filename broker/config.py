@@ -160,6 +160,10 @@ class ClusterConfig:
         self.dynamic_all.clear()
         self.dynamic_broker.clear()
 
+    def dynamic_of(self, broker_id: int) -> dict[str, Any]:
+        """What was set for one broker while it ran; to be changed in place."""
+        return self.dynamic_broker.setdefault(broker_id, {})
+
     def default(self, name: str) -> Any:
         return self._profile[name] if name in self._profile else BROKER_SETTINGS[name].default
 
@@ -200,20 +204,32 @@ class ClusterConfig:
         return TOPIC_SETTINGS[name].default if broker_name is None else self.get(broker_id, broker_name)
 
     def describe_broker(self, broker_id: int, name: str) -> Described:
+        setting = BROKER_SETTINGS[name]
         layers = tuple((name, as_text(value), source) for value, source in self.layers(broker_id, name))
-        return Described(BROKER_SETTINGS[name], name, layers[0][1], layers[0][2], layers)
+        # What has an effect only when it is set while a broker runs has no default to tell of.
+        shown = layers[:-1] if setting.only_dynamic else layers
+        return Described(setting, name, layers[0][1], layers[0][2], shown)
+
+    def is_shown(self, broker_id: int, name: str) -> bool:
+        """Whether a broker describes a setting at all: those of replication quotas only where somebody has set them (`DynamicConfig`)."""
+        return not BROKER_SETTINGS[name].only_dynamic or bool(self._given_layers(broker_id, name))
 
     def describe_topic(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Described:
         setting = TOPIC_SETTINGS[name]
         layers: list[tuple[str, str | None, Source]] = []
         if name in overrides:
-            layers.append((name, overrides[name], Source.TOPIC))
+            layers.append((name, self._shown(setting, overrides[name]), Source.TOPIC))
         broker_name = BROKER_NAME_OF_TOPIC_SETTING.get(name)
-        if broker_name is None:
-            layers.append((name, as_text(setting.default), Source.DEFAULT))
-        else:
+        if broker_name is not None:
             layers += ((broker_name, as_text(v), source) for v, source in self.layers(broker_id, broker_name))
-        return Described(setting, name, layers[0][1], layers[0][2], tuple(layers))
+        # No broker setting stands behind the default of a setting that only topics have.
+        _, value, source = layers[0] if layers else (name, as_text(setting.default), Source.DEFAULT)
+        return Described(setting, name, value, source, tuple(layers))
+
+    def _shown(self, setting: Setting, text: str) -> str:
+        """The shipped broker tidies lists; the documents know nothing of that (D10)."""
+        tidy = setting.kind == "list" and not self.strict_kip
+        return ",".join(item.strip() for item in text.split(",")) if tidy else text
 
     def for_broker(self, broker_id: int) -> BrokerConfig:
         return BrokerConfig(self, broker_id)
