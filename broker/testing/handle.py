@@ -14,6 +14,7 @@ from typing import TypedDict, TypeVar
 from broker.clock import JumpClock, ManualClock, SystemClock
 from broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
 from broker.config import as_text, check_topic_settings
+from broker.dynamic_config import ALL_BROKERS, BrokerResource, Change, Operation, change
 from broker.errors import KafkaError
 from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from broker.faults.rules import ForcedThrottle
@@ -263,6 +264,18 @@ class Handle(ABC):
             return state
 
         return self._run(find)
+
+    def alter_broker(self, broker_id: int | None = None, **configs: object) -> None:
+        """Set what Kafka lets be changed while brokers run, of one broker or of all (None); write dots as underscores, None removes.
+
+        Raises KafkaError 42 with the reason.
+        """
+        changes = [
+            Change(name.replace("_", "."), Operation.DELETE if value is None else Operation.SET, as_text(value))
+            for name, value in configs.items()
+        ]
+        resource = BrokerResource(self.state, ALL_BROKERS if broker_id is None else self.broker(broker_id).broker_id)
+        self._run(lambda: change(resource, changes, self.state.strict_kip))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make an in-sync replica the leader."""
