@@ -3,7 +3,7 @@
 One partition a topic, one shape a request, nothing checked but the checksum. kafkaproto's broker is held against it: the ratio
 says how much of bare asyncio is left once it is a real broker. Records lie in memory files where the system has them.
 
-usage: python -m benchmarks.floor PORT
+usage: python -m benchmarks.floor PORT [--files]     (--files: temporary files on disk instead)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ANY_OFFSET = 1 << 62
 
 
 def records_file() -> IO[bytes]:
-    if hasattr(os, "memfd_create"):
+    if hasattr(os, "memfd_create") and "--files" not in sys.argv:
         return os.fdopen(os.memfd_create("floor"), "r+b", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
 

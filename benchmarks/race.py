@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from benchmarks import librdkafka_client
 from benchmarks import raw_client as client
 from benchmarks.programs import Program
 from benchmarks.report import write_section
@@ -43,7 +44,6 @@ class Cell(NamedTuple):
     run: Callable[[str], float]
     wanted: dict[str, float]
     apart: bool = False
-    without: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -88,10 +88,30 @@ def produced_to_three(address: str) -> float:
         return client.produce(made.leader, made.name, batch, 3000, acks=-1)
 
 
+def librdkafka_produced(value_bytes: int, count: int) -> Callable[[str], float]:
+    def run(address: str) -> float:
+        with topic(address, librdkafka_client.PARTITIONS) as made:
+            return librdkafka_client.produce(address, made.name, value_bytes, count)
+
+    return run
+
+
+def librdkafka_consumed(value_bytes: int, count: int) -> Callable[[str], float]:
+    def run(address: str) -> float:
+        with topic(address, librdkafka_client.PARTITIONS) as made:
+            librdkafka_client.produce(address, made.name, value_bytes, count)
+            return librdkafka_client.consume(address, made.name, value_bytes, count)
+
+    return run
+
+
 def fetched_of_many(incremental: bool) -> Callable[[str], float]:
     def run(address: str) -> float:
-        with topic(address, MANY_PARTITIONS) as made:
+        made = client.new_topic_on_one_broker(address, MANY_PARTITIONS)
+        try:
             return client.fetch_many_partitions(address, made.name, MANY_PARTITIONS, incremental)
+        finally:
+            client.delete_topic(address, made.name)
 
     return run
 
@@ -109,8 +129,31 @@ def cells() -> list[Cell]:
         Cell("round trips, one connection", client.round_trips, {FLOOR: 0.7, KAFKA: 0.7, KFAKE: 0.7}, apart=True),
         Cell("round trips, 64 connections", client.many_connections, {FLOOR: 0.25, KAFKA: 0.4, KFAKE: 0.35}),
         Cell("round trips, pipelined 64 deep", client.pipelined, {FLOOR: 0.25, KAFKA: AHEAD}),
-        Cell("full fetches of 1000 partitions", fetched_of_many(False), {KFAKE: AHEAD}, without=(FLOOR, KAFKA)),
-        Cell("incremental fetches of 1000 partitions", fetched_of_many(True), {KFAKE: AHEAD}, without=(FLOOR, KAFKA)),
+        Cell("full fetches of 1000 partitions", fetched_of_many(False), {KAFKA: 0.6, KFAKE: AHEAD}),
+        Cell("incremental fetches of 1000 partitions", fetched_of_many(True), {KAFKA: 0.6, KFAKE: AHEAD}),
+        *(
+            Cell(f"librdkafka: {what}, {size} values", run(value_bytes, count), {KAFKA: kafka, KFAKE: kfake})
+            for size, value_bytes, count in (
+                ("100 B", 100, 200_000),
+                ("1 KiB", 1024, 50_000),
+                ("100 KiB", 102_400, 1000),
+            )
+            for what, run, kafka, kfake in (
+                ("produce", librdkafka_produced, AHEAD, 0.5),
+                ("consume", librdkafka_consumed, 0.6, AHEAD),
+            )
+        ),
+    ]
+
+
+def cells_on_disk() -> list[Cell]:
+    """The shorter run, against a floor that writes files: `--memory 0`."""
+    return [
+        Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35}),
+        Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5}),
+        Cell("produce, 1 MB batches", produced(1000, 400), {FLOOR: 0.7}),
+        Cell("fetch of 16 KB batches", fetched(16, 6000), {FLOOR: 0.7}),
+        Cell("fetch of 1 MB batches", fetched(1000, 400), {FLOOR: 0.7}),
     ]
 
 
@@ -145,7 +188,7 @@ def run_cells(racers: Sequence[Program], todo: Sequence[Cell], rounds: int) -> N
     for number in range(rounds):
         for cell in todo:
             for racer in racers:
-                if racer.name in cell.without or (racer.name not in cell.wanted and racer.name != OURS):
+                if racer.name not in cell.wanted and racer.name != OURS:
                     continue
                 with pinned_apart(racer) if cell.apart else everywhere():
                     racer.seen.setdefault(cell.name, []).append(cell.run(racer.address))
@@ -210,6 +253,14 @@ def race(rounds: int, alone: bool) -> list[Program]:
     return racers
 
 
+def race_on_disk(rounds: int) -> list[Program]:
+    """Ours without memory for records, and the floor with files."""
+    racers = [ours(memory="0"), floor("--files")]
+    with running(racers):
+        run_cells(racers, cells_on_disk(), rounds)
+    return racers
+
+
 def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tuple[str, ...]], list[str]]:
     """(rows of ratios, one column a rival; what was missed)"""
     mine, rivals = racers[0], racers[1:]
@@ -269,6 +320,20 @@ def main() -> int:
         rows,
     )
     print(text)
+    on_disk = race_on_disk(max(1, options.rounds - 1))
+    rows, missed_on_disk = ratio_rows(on_disk, cells_on_disk())
+    print(
+        write_section(
+            "race-files",
+            "The race without memory for records",
+            "make race",
+            "The same with `--memory 0`, where records go to temporary files, against the floor with files of its own "
+            f"(`python -m benchmarks.floor 0 --files`), in the same run; medians of {max(1, options.rounds - 1)}.",
+            ("work", "floor"),
+            rows,
+        )
+    )
+    missed += [f"--memory 0: {line}" for line in missed_on_disk]
     for line in missed:
         print(f"missed: {line}", file=sys.stderr)
     return 1 if missed and options.check else 0

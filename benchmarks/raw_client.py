@@ -14,7 +14,7 @@ from kafkaproto.api import ApiKey, codec
 from kafkaproto.frame import finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
 from kafkaproto.messages.api_versions import ApiVersionsRequest
-from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -65,14 +65,17 @@ class NewTopic(NamedTuple):
     leader: str
 
 
-def new_topic(address: str, partitions: int = 1, replication: int = 1) -> NewTopic:
+def new_topic(
+    address: str, partitions: int = 1, replication: int = 1, assignments: list[CreatableReplicaAssignment] | None = None
+) -> NewTopic:
     """A topic made with CreateTopics; for the floor, which knows no such thing, one by asking for it."""
     name = f"race-{uuid.uuid4().hex[:8]}"
     metadata = MetadataRequest([MetadataRequestTopic(name=name)])
+    wanted = CreatableTopic(name, partitions, replication)
+    if assignments is not None:
+        wanted = CreatableTopic(name, -1, -1, assignments)
     try:
-        created = ask(
-            address, ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([CreatableTopic(name, partitions, replication)])
-        )
+        created = ask(address, ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([wanted]))
     except EOFError:
         with connect(address) as sock:
             sock.sendall(frame(ApiKey.METADATA, 4, metadata))
@@ -89,6 +92,16 @@ def new_topic(address: str, partitions: int = 1, replication: int = 1) -> NewTop
             return NewTopic(name, next(f"{b.host}:{b.port}" for b in told.brokers if b.node_id == leader))
         time.sleep(0.05)
     raise RuntimeError(f"{name} got no leaders")
+
+
+def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:
+    """A topic all of whose partitions are led by the broker at this address, which may be one of several."""
+    told = ask(address, ApiKey.METADATA, 4, MetadataRequest([]))
+    if len(told.brokers) == 1:
+        return new_topic(address, partitions)
+    here = next(b.node_id for b in told.brokers if f"{b.host}:{b.port}" == address)
+    assignments = [CreatableReplicaAssignment(index, [here]) for index in range(partitions)]
+    return new_topic(address, partitions, assignments=assignments)
 
 
 def delete_topic(address: str, name: str) -> None:

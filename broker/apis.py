@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import KafkaError
 from broker.held_answers import HeldAnswer
-from broker.quota.charges import NOT_THROTTLED, Charged, charge_exempt, charge_produce, charge_request
+from broker.quota.charges import (
+    NOT_THROTTLED,
+    Charged,
+    charge_exempt,
+    charge_mutations,
+    charge_produce,
+    charge_request,
+)
 from broker.quota.throttled_fetch import charge_fetch
 from broker.registry import (
     REGISTRY,
@@ -223,7 +230,11 @@ def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) ->
 
 def _charge_quotas(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
     quotas = context.node.quotas
-    if not quotas.request.enabled and not (charge is Charge.PRODUCE and quotas.produce.enabled):
+    if (
+        not quotas.request.enabled
+        and not (charge is Charge.PRODUCE and quotas.produce.enabled)
+        and context.mutations is None
+    ):
         return NOT_THROTTLED
     percent = context.handling_ms * PERCENT_PER_MS
     if charge is Charge.PRODUCE:
@@ -231,6 +242,8 @@ def _charge_quotas(context: RequestContext, asker: Asker, charge: Charge, acks: 
         return charge_produce(quotas, asker.principal, context.client_id, size, percent, acks, context.now_ms)
     if charge is Charge.EXEMPT:
         return charge_exempt(quotas, percent, context.now_ms)
+    if context.mutations is not None:
+        return charge_mutations(quotas, asker.principal, context.client_id, context.mutations, percent, context.now_ms)
     return charge_request(quotas, asker.principal, context.client_id, percent, context.now_ms)
 
 

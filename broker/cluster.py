@@ -27,6 +27,7 @@ from broker.metadata.balance import LeaderBalance
 from broker.metadata.controller import Controller
 from broker.metadata.image import BrokerState, Image
 from broker.node import Node
+from broker.quota.mutations import MutationCharge, MutationQuotas
 from broker.quota.precedence import Semantics
 from broker.quota.store import ClientQuotaStore, apply_static_quotas
 from broker.registry import Registration
@@ -110,6 +111,7 @@ class Cluster:
             )
         self.budget = MemoryBudget(memory_bytes)
         self.quota_store = ClientQuotaStore()
+        self.mutations = self._new_mutations()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.continuity: Continuity | None = None
         """What outlives the process; None: nothing does."""
@@ -181,6 +183,15 @@ class Cluster:
             peers=self._running_replicas,
         )
         return Node(broker_id, self, config, replicas, Random(self.rng.getrandbits(64)))
+
+    def _new_mutations(self) -> MutationQuotas:
+        return MutationQuotas(
+            self.quota_store,
+            self.semantics,
+            self.timers,
+            self.config.get(-1, "controller.quota.window.num"),
+            self.config.get(-1, "controller.quota.window.size.seconds") * 1000,
+        )
 
     def _new_groups(self) -> GroupCoordinator:
         get = self.config.for_broker(-1)
@@ -351,9 +362,15 @@ class Cluster:
         if self.continuity is not None:
             self.continuity.remember_config(broker_id, layer)
 
-    def auto_create(self, name: str) -> None:
-        """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, …"""
-        self.controller.create_topic(self.controller.plan_topic(name))
+    def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
+        """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, 89, …
+
+        mutations: the client's, which it is paid from.
+        """
+        topic = self.controller.plan_topic(name)
+        if mutations is not None:
+            mutations.take(len(topic.partitions))
+        self.controller.create_topic(topic)
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
         """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""
@@ -393,6 +410,8 @@ class Cluster:
         self.config.reset()
         for node in self.nodes:
             node.reset_quotas()
+        self.mutations.close()
+        self.mutations = self._new_mutations()
         self._apply_static_quotas()
         self.turn.run(self.turn.now_ms)
         self.upkeep.rest()

@@ -86,6 +86,7 @@ class Node:
             self.cluster.semantics,
             self.config["quota.window.num"],
             self.config["quota.window.size.seconds"] * 1000,
+            self.timers,
         )
 
     def _new_sessions(self) -> SessionCache:

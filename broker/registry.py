@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from broker.node import Node
+    from broker.quota.mutations import MutationCharge
 
 
 class Peer(Protocol):
@@ -37,6 +38,13 @@ class RequestContext:
     now_ms: int
     handling_ms: float = 0.0
     """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (house §4, "Request time")."""
+    mutations: MutationCharge | None = None
+    """What a request that creates or deletes partitions has taken of its client's quota (Q-18)."""
+
+    def open_mutations(self, strict: bool) -> MutationCharge:
+        """For a handler that creates or deletes partitions: where it pays. strict: clients of this version know error 89."""
+        self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)
+        return self.mutations
 
 
 class Charge(Enum):

@@ -80,3 +80,16 @@ def test_the_race_runs_against_the_floor() -> None:
     rows, _ = race.ratio_rows(racers, todo)
     assert [row[0] for row in rows] == [cell.name for cell in todo]
     assert all(float(row[1].split()[0]) > 0 for row in rows)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
+def test_what_quotas_cost_is_measured_with_all_of_them_in_force() -> None:
+    from benchmarks import quotas, race
+
+    limited, free = race.ours(), race.ours()
+    limited.name, free.name = quotas.WITH, quotas.WITHOUT
+    todo = [cell for cell in quotas.cells() if cell.name.startswith("round trips, pipelined")]
+    with race.running([limited, free]):
+        quotas.set_quotas(limited.address)
+        race.run_cells([limited, free], todo, rounds=1)
+    assert limited.seen.keys() == free.seen.keys() == {cell.name for cell in todo}

@@ -16,7 +16,7 @@ from broker.faults.throttle_log import ThrottleLog
 from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
-    from broker.quota.client_quotas import ThrottleReason
+    from broker.quota.sensors import ThrottleReason
     from broker.registry import RequestContext
 
     Reason = ThrottleReason | ForcedThrottle

@@ -1,7 +1,8 @@
 """CreatePartitions (key 37, versions 0-3).
 
 v2 flexible; v3 may be answered with 89 (KIP-599).
-Behaviour: each topic stands for itself; a topic named twice is refused with 42 (KIP-195).
+Behaviour: each topic stands for itself; a topic named twice is refused with 42 (KIP-195). What is added is paid for (Q-18), validate_only
+too, and even if brokers are named that there are not.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from broker.errors import KafkaError
+from broker.quota.mutations import MutationCharge
 from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
@@ -19,6 +21,8 @@ from kafkaproto.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+FIRST_STRICT_VERSION = 3
+
 
 def _failed(context: RequestContext, request: CreatePartitionsRequest, error_code: int) -> Response:
     results = [CreatePartitionsTopicResult(t.name, int(error_code), None) for t in request.topics]
@@ -27,8 +31,11 @@ def _failed(context: RequestContext, request: CreatePartitionsRequest, error_cod
 
 @register(ApiKey.CREATE_PARTITIONS, 0, 3, _failed)
 def create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> Response:
+    mutations = context.open_mutations(context.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
-    results = [_add(context, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1]
+    results = [
+        _add(context, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
+    ]
     results += [
         CreatePartitionsTopicResult(name, int(ErrorCode.INVALID_REQUEST), "Name each topic once.")
         for name, count in named.items()
@@ -37,11 +44,13 @@ def create_partitions(context: RequestContext, request: CreatePartitionsRequest)
     return Response(CreatePartitionsResponse(results=results))
 
 
-def _add(context: RequestContext, asked: CreatePartitionsTopic, validate_only: bool) -> CreatePartitionsTopicResult:
+def _add(
+    context: RequestContext, mutations: MutationCharge, asked: CreatePartitionsTopic, validate_only: bool
+) -> CreatePartitionsTopicResult:
     controller = context.node.cluster.controller
     given = None if asked.assignments is None else [a.broker_ids for a in asked.assignments]
     try:
-        topic = controller.plan_partitions(asked.name, asked.count, given)
+        topic = controller.plan_partitions(asked.name, asked.count, given, mutations.take)
         if not validate_only:
             controller.add_partitions(topic)
     except KafkaError as error:

@@ -1,9 +1,9 @@
 """CreateTopics (key 19, versions 0-7).
 
 v1 validate_only and messages; v2 throttle time; v4 -1 for the broker's own partition count and replication factor; v5 flexible, tells
-the settings of what was made; v7 topic ids.
+the settings of what was made; v6 may be answered with 89 (KIP-599); v7 topic ids.
 Behaviour: each topic stands for itself; a topic named twice in a request is refused with 42 wherever it stands. A request for more than
-MAX_PARTITIONS is refused with 44 as a whole.
+MAX_PARTITIONS is refused with 44 as a whole. A topic with which nothing is wrong pays for its partitions (Q-18), validate_only too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 
 from broker.errors import KafkaError
 from broker.metadata.image import Topic
+from broker.quota.mutations import MutationCharge
 from broker.registry import RequestContext, Response, register
 from broker.settings import TOPIC_SETTINGS
 from kafkaproto.api import ApiKey
@@ -25,6 +26,7 @@ from kafkaproto.messages.create_topics import (
 )
 
 FIRST_VERSION_WITH_CONFIGS = 5
+FIRST_STRICT_VERSION = 6
 MAX_PARTITIONS = 10_000
 """In one request (`ReplicationControlManager` in Kafka), so that no client lays out more than memory holds."""
 
@@ -40,8 +42,11 @@ def create_topics(context: RequestContext, request: CreateTopicsRequest) -> Resp
         return Response(
             CreateTopicsResponse(topics=[_error(t.name, ErrorCode.POLICY_VIOLATION, why) for t in request.topics])
         )
+    mutations = context.open_mutations(context.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
-    results = [_create(context, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1]
+    results = [
+        _create(context, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
+    ]
     results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
     return Response(CreateTopicsResponse(topics=results))
 
@@ -53,7 +58,9 @@ def _partitions(context: RequestContext, asked: CreatableTopic) -> int:
     return max(0, context.node.config["num.partitions"] if asked.num_partitions == -1 else asked.num_partitions)
 
 
-def _create(context: RequestContext, asked: CreatableTopic, validate_only: bool) -> CreatableTopicResult:
+def _create(
+    context: RequestContext, mutations: MutationCharge, asked: CreatableTopic, validate_only: bool
+) -> CreatableTopicResult:
     controller = context.node.cluster.controller
     try:
         if asked.assignments and (asked.num_partitions != -1 or asked.replication_factor != -1):
@@ -64,6 +71,7 @@ def _create(context: RequestContext, asked: CreatableTopic, validate_only: bool)
         assignment = {a.partition_index: a.broker_ids for a in asked.assignments}
         configs = {c.name: _value(c.name, c.value) for c in asked.configs}
         topic = controller.plan_topic(asked.name, asked.num_partitions, asked.replication_factor, assignment, configs)
+        mutations.take(len(topic.partitions))
         if not validate_only:
             controller.create_topic(topic)
     except KafkaError as error:

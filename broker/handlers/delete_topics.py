@@ -1,7 +1,8 @@
 """DeleteTopics (key 20, versions 0-6).
 
-v1 throttle time; v4 flexible; v5 messages; v6 topics by name or by id.
+v1 throttle time; v4 flexible; v5 messages, and may be answered with 89 (KIP-599); v6 topics by name or by id.
 Behaviour: each topic stands for itself; a topic asked for twice, or by neither or both of name and id, is refused with 42.
+A topic that can be deleted pays for its partitions (Q-18).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import Counter
 
 from broker.errors import KafkaError
 from broker.metadata.image import NO_TOPIC_ID
+from broker.quota.mutations import MutationCharge
 from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
@@ -20,6 +22,7 @@ from kafkaproto.messages.delete_topics import (
     DeleteTopicState,
 )
 
+FIRST_STRICT_VERSION = 5
 FIRST_VERSION_BY_ID = 6
 
 
@@ -39,17 +42,21 @@ def _failed(context: RequestContext, request: DeleteTopicsRequest, error_code: i
 @register(ApiKey.DELETE_TOPICS, 0, 6, _failed)
 def delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> Response:
     asked = _asked(context, request)
+    mutations = context.open_mutations(context.api_version >= FIRST_STRICT_VERSION)
     times = Counter((t.name, t.topic_id) for t in asked)
-    results = [_delete(context, t, times[(t.name, t.topic_id)]) for t in asked]
+    results = [_delete(context, mutations, t, times[(t.name, t.topic_id)]) for t in asked]
     return Response(DeleteTopicsResponse(responses=results))
 
 
-def _delete(context: RequestContext, asked: DeleteTopicState, times: int) -> DeletableTopicResult:
+def _delete(
+    context: RequestContext, mutations: MutationCharge, asked: DeleteTopicState, times: int
+) -> DeletableTopicResult:
     result = DeletableTopicResult(asked.name, asked.topic_id)
     try:
         result.name, result.topic_id = _find(context, asked, times)
         if not context.node.config["delete.topic.enable"]:
             raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
+        mutations.take(len(context.node.image.topics[result.name].partitions))
         context.node.cluster.controller.delete_topic(result.name)
     except KafkaError as error:
         result.error_code, result.error_message = error.error_code, error.message

@@ -107,10 +107,13 @@ def _create(context: RequestContext, name: str) -> int:
         if name in INTERNAL_TOPICS:
             cluster.controller.ensure_internal(name)
         else:
-            cluster.auto_create(name)
+            # A KRaft broker asks the controller in the client's name, in the newest version, and tells of no throttle.
+            cluster.auto_create(
+                name, cluster.mutations.begin(context.peer.principal, context.client_id, True, context.now_ms)
+            )
     except KafkaError as error:
-        # Too few brokers for default.replication.factor: a KRaft broker goes on answering 3.
-        if error.error_code != ErrorCode.INVALID_REPLICATION_FACTOR:
+        # Too few brokers for default.replication.factor, or too many mutations: a KRaft broker goes on answering 3.
+        if error.error_code not in (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.THROTTLING_QUOTA_EXCEEDED):
             return error.error_code
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -39,15 +39,16 @@ NO_LEADER_KNOWN = LeaderIdAndEpoch()
 
 
 def _failed(context: RequestContext, request: ProduceRequest, error_code: int, message: str | None = None) -> Result:
+    """A request that is refused whole pays for its time only: it has not come to where bytes are charged (T-12)."""
     if request.acks == 0:
-        return NoAnswer(close=True)
+        return NoAnswer(close=True, charge=Charge.TIME)
     topics = [
         TopicProduceResponse(
             t.name, partition_responses=[_error(p.index, error_code, message) for p in t.partition_data]
         )
         for t in request.topic_data
     ]
-    return Response(ProduceResponse(topics), Charge.PRODUCE)
+    return Response(ProduceResponse(topics))
 
 
 @register(ApiKey.PRODUCE, 0, 11, _failed)

@@ -192,10 +192,18 @@ class Controller:
                 wrong, f"{list(replicas)} are {len(replicas)} replicas, the other partitions have {factor}."
             )
 
-    def plan_partitions(self, name: str, count: int, assignments: Sequence[Sequence[int]] | None) -> Topic:
+    def plan_partitions(
+        self,
+        name: str,
+        count: int,
+        assignments: Sequence[Sequence[int]] | None,
+        counted: Callable[[int], None] = lambda _: None,
+    ) -> Topic:
         """The topic with partitions added so that there are `count`; nothing changes.
 
-        assignments: replicas of each new one, None to have them laid out. Raises KafkaError 3, 37, 39, 44 as CreatePartitions does.
+        assignments: replicas of each new one, None to have them laid out. counted: is told how many are to be added when that is
+        known to be right, and before it is looked where they lie. Raises KafkaError 3, 37, 38, 39, 44 as CreatePartitions does, and what
+        `counted` raises.
         """
         topic = self.image.topics.get(name)
         if topic is None:
@@ -209,14 +217,15 @@ class Controller:
                 ErrorCode.POLICY_VIOLATION, f"{count} partitions were asked for; a topic has {MOST_PARTITIONS} at most."
             )
         wanted = count - present
+        if assignments is not None and len(assignments) != wanted:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{wanted} partitions are to be added, {len(assignments)} assignments were given.",
+            )
+        counted(wanted)
         if assignments is None:
             replicas = self._spread(wanted, topic.replication_factor, first=present)
         else:
-            if len(assignments) != wanted:
-                raise KafkaError(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"{wanted} partitions are to be added, {len(assignments)} assignments were given.",
-                )
             for given in assignments:
                 self._check_replicas(given, topic.replication_factor)
             replicas = [tuple(given) for given in assignments]

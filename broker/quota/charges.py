@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.quota.client_quotas import ClientQuotas, ThrottleReason
+from broker.quota.client_quotas import ClientQuotas
+from broker.quota.mutations import MutationCharge
+from broker.quota.sensors import ThrottleReason
 
 if TYPE_CHECKING:
     from broker.faults.rules import ForcedThrottle
@@ -54,6 +56,23 @@ def charge_request(
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if time_ms == 0:
         return NOT_THROTTLED
+    return Charged(time_ms, quotas.request.throttled(user, client_id, request_percent, time_ms, now_ms))
+
+
+def charge_mutations(
+    quotas: ClientQuotas,
+    user: str,
+    client_id: str | None,
+    mutations: MutationCharge,
+    request_percent: float,
+    now_ms: int,
+) -> Charged:
+    """What the request has taken of its mutations, and request time: the larger, request time when equal (Q-18)."""
+    if mutations.throttle_ms == 0:
+        return charge_request(quotas, user, client_id, request_percent, now_ms)
+    time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
+    if mutations.throttle_ms > time_ms:
+        return Charged(mutations.throttle_ms, mutations.reason())
     return Charged(time_ms, quotas.request.throttled(user, client_id, request_percent, time_ms, now_ms))
 
 

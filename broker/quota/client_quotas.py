@@ -9,96 +9,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from broker.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity
-from broker.quota.precedence import Binding, Levels, Semantics, level_of, resolve
+from broker.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
+from broker.quota.precedence import Semantics
+from broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS, ClientSensors, Sensor, SensorMetrics, ThrottleReason
 from broker.quota.store import ClientQuotaStore
 from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
+from broker.timers import Timers
 
 INT32_MAX = 2**31 - 1
-IDLE_SENSOR_EXPIRY_MS = 3_600_000
 
 
-@dataclass(slots=True)
-class ThrottleReason:
-    """Why a client must wait, for the journal: `rate` over `window_ms` was above `bound`, the quota of `entity`.
-
-    quota: "Produce", "Fetch" or "Request". user, client_id: who shares the sensor ("" does not matter). value: what was
-    just recorded. Bytes and bytes a second, or percent of one thread for "Request". samples: what the rate is made of, as
-    (start of the sample, sum), oldest first.
-    """
-
-    quota: str
-    user: str
-    client_id: str
-    entity: QuotaEntity
-    bound: float
-    value: float
-    rate: float
-    window_ms: int
-    throttle_ms: int
-    samples: tuple[tuple[int, float], ...]
-
-
-@dataclass(slots=True)
-class SensorMetrics:
-    """One identity's metrics (Q-17). rate: bytes a second, or percent; throttles are None until the first one."""
-
-    quota: str
-    user: str
-    client_id: str
-    rate: float
-    bound: float | None
-    last_throttle_ms: int | None
-    mean_throttle_ms: float | None
-
-
-class _Sensor:
-    """What all clients with the same tags share."""
-
-    __slots__ = ("last_throttle_ms", "last_used_ms", "rate", "throttle_count", "throttle_total_ms")
+class _RateSensor(Sensor):
+    __slots__ = ("rate",)
 
     def __init__(self, samples: int, window_ms: int) -> None:
+        super().__init__()
         self.rate = SampledRate(samples, window_ms)
-        self.last_used_ms = 0
-        self.last_throttle_ms: int | None = None
-        self.throttle_total_ms = 0
-        self.throttle_count = 0
 
 
-class _Bound:
-    """A binding with its sensor, kept per (user, client-id) so that a request looks it up once."""
+class QuotaManager(ClientSensors[_RateSensor]):
+    """One kind of quota on one broker. Values are bytes or percent."""
 
-    __slots__ = ("binding", "limit", "sensor")
-
-    def __init__(self, binding: Binding, sensor: _Sensor) -> None:
-        self.binding = binding
-        self.sensor = sensor
-        # Kafka measures unlimited clients too, and measuring forgets obsolete samples (Q-3): so no short cut for them.
-        self.limit = math.inf if binding.bound is None else binding.bound
-
-
-class QuotaManager:
-    """One kind of quota on one broker. While none was ever configured `enabled` is false: nothing is recorded (Q-1).
-
-    A client is (user, client-id); client-id None counts as "". Times are milliseconds; values are bytes or percent.
-    """
-
-    __slots__ = (
-        "_cap_ms",
-        "_clients",
-        "_levels",
-        "_samples",
-        "_semantics",
-        "_sensors",
-        "_store",
-        "_sweep_due_ms",
-        "_window_ms",
-        "enabled",
-        "key",
-        "name",
-    )
+    __slots__ = ("_cap_ms", "_samples", "_window_ms")
 
     def __init__(
         self,
@@ -106,30 +39,16 @@ class QuotaManager:
         key: str,
         store: ClientQuotaStore,
         semantics: Semantics,
+        timers: Timers,
         samples: int = DEFAULT_SAMPLES,
         window_ms: int = DEFAULT_WINDOW_MS,
         cap_ms: int = INT32_MAX,
     ) -> None:
-        self.name = name
-        self.key = key
-        self.enabled = False
-        self._store = store
-        self._semantics = semantics
         self._samples = samples
         self._window_ms = window_ms
         self._cap_ms = cap_ms
-        self._levels = Levels.NONE
-        self._clients: dict[tuple[str, str | None], _Bound] = {}
-        self._sensors: dict[tuple[str, str], _Sensor] = {}
-        self._sweep_due_ms = 0
-
-    def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """A configured value changed. It holds from the next request on, for what was recorded before too (Q-10)."""
-        if key != self.key:
-            return
-        self._levels |= level_of(entity)
-        self.enabled = self._levels != Levels.NONE
-        self._clients.clear()
+        # Kafka measures unlimited clients too, and measuring forgets obsolete samples (Q-3): so no short cut for them.
+        super().__init__(name, key, store, semantics, timers, lambda: _RateSensor(samples, window_ms), math.inf)
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
         """Record `value`; milliseconds to throttle, 0 if within the quota. The value stays recorded (Q-6)."""
@@ -150,10 +69,6 @@ class QuotaManager:
         client.sensor.last_used_ms = now_ms
         client.sensor.rate.record(-value, now_ms)
 
-    def bound(self, user: str, client_id: str | None) -> float | None:
-        """The quota of a client per second; None if it has none."""
-        return self._resolve(user, client_id).bound if self.enabled else None
-
     def max_bytes_in_window(self, user: str, client_id: str | None) -> int:
         """The most that one response should have, so that it is not throttled for ever (F-4, Q-14); int32."""
         bound = self.bound(user, client_id)
@@ -164,77 +79,34 @@ class QuotaManager:
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
         """Note that it is this quota that throttles the client, for the `wait_ms` of `record`; and tell why."""
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
-        binding, sensor = client.binding, client.sensor
-        if binding.entity is None or binding.bound is None:
-            raise ValueError(f"{self.name}: {user!r}, {client_id!r} has no quota and cannot be throttled")
-        sensor.last_throttle_ms = wait_ms
-        sensor.throttle_total_ms += wait_ms
-        sensor.throttle_count += 1
-        return ThrottleReason(
-            self.name,
-            binding.user,
-            binding.client_id,
-            binding.entity,
-            binding.bound,
-            value,
-            sensor.rate.measure(now_ms),
-            sensor.rate.measured_window_ms(now_ms),
-            wait_ms,
-            sensor.rate.samples(),
+        rate = client.sensor.rate
+        return self._throttled(
+            client, value, rate.measure(now_ms), rate.measured_window_ms(now_ms), wait_ms, rate.samples()
         )
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
         """One entry per identity seen in the last hour. Reading changes nothing."""
-        bounds = {client.binding[:2]: client.binding.bound for client in self._clients.values()}
         for (user, client_id), sensor in self._sensors.items():
-            if now_ms - sensor.last_used_ms > IDLE_SENSOR_EXPIRY_MS:
-                continue
-            count = sensor.throttle_count
-            yield SensorMetrics(
-                self.name,
-                user,
-                client_id,
-                sensor.rate.peek(now_ms),
-                bounds.get((user, client_id)),
-                sensor.last_throttle_ms,
-                sensor.throttle_total_ms / count if count else None,
-            )
-
-    def _bind(self, user: str, client_id: str | None, now_ms: int) -> _Bound:
-        if now_ms >= self._sweep_due_ms:
-            self._drop_idle_sensors(now_ms)
-        binding = self._resolve(user, client_id)
-        tags = (binding.user, binding.client_id)
-        sensor = self._sensors.get(tags)
-        if sensor is None:
-            sensor = self._sensors[tags] = _Sensor(self._samples, self._window_ms)
-            sensor.last_used_ms = now_ms
-        client = self._clients[(user, client_id)] = _Bound(binding, sensor)
-        return client
-
-    def _resolve(self, user: str, client_id: str | None) -> Binding:
-        return resolve(self._lookup, self._levels, user, client_id or "", self._semantics)
-
-    def _lookup(self, entity: QuotaEntity) -> float | None:
-        return self._store.get(entity, self.key)
-
-    def _drop_idle_sensors(self, now_ms: int) -> None:
-        # Kafka drops a sensor an hour after its last use. Its samples are long gone by then: only memory is at stake,
-        # so it is enough to look now and then. Throttle metrics go with it.
-        self._sweep_due_ms = now_ms + IDLE_SENSOR_EXPIRY_MS
-        idle = [tags for tags, s in self._sensors.items() if now_ms - s.last_used_ms > IDLE_SENSOR_EXPIRY_MS]
-        for tags in idle:
-            del self._sensors[tags]
-        self._clients.clear()
+            if now_ms - sensor.last_used_ms <= IDLE_SENSOR_EXPIRY_MS:
+                yield SensorMetrics(
+                    self.name,
+                    user,
+                    client_id,
+                    sensor.rate.peek(now_ms),
+                    self._bound_of(user, client_id),
+                    sensor.last_throttle_ms,
+                    sensor.mean_throttle_ms,
+                )
 
 
 class ClientQuotas:
     """The quota managers of one broker, from its start to its stop: `close()` lets go of the cluster's store.
 
-    samples, window_ms: quota.window.num and quota.window.size.seconds. semantics: D9.
+    samples, window_ms: quota.window.num and quota.window.size.seconds. semantics: D9. timers: for idle sensors to go;
+    without them they stay.
     """
 
-    __slots__ = ("_store", "exempt_request_time", "fetch", "produce", "request")
+    __slots__ = ("exempt_request_time", "fetch", "produce", "request")
 
     def __init__(
         self,
@@ -242,19 +114,20 @@ class ClientQuotas:
         semantics: Semantics = "kip",
         samples: int = DEFAULT_SAMPLES,
         window_ms: int = DEFAULT_WINDOW_MS,
+        timers: Timers | None = None,
     ) -> None:
-        self._store = store
-        self.produce = QuotaManager("Produce", PRODUCER_BYTE_RATE, store, semantics, samples, window_ms)
-        self.fetch = QuotaManager("Fetch", CONSUMER_BYTE_RATE, store, semantics, samples, window_ms)
+        timers = Timers() if timers is None else timers
+        self.produce = QuotaManager("Produce", PRODUCER_BYTE_RATE, store, semantics, timers, samples, window_ms)
+        self.fetch = QuotaManager("Fetch", CONSUMER_BYTE_RATE, store, semantics, timers, samples, window_ms)
         # Request time is never throttled for longer than one window (Q-6).
-        self.request = QuotaManager("Request", REQUEST_PERCENTAGE, store, semantics, samples, window_ms, window_ms)
+        self.request = QuotaManager(
+            "Request", REQUEST_PERCENTAGE, store, semantics, timers, samples, window_ms, cap_ms=window_ms
+        )
         self.exempt_request_time = SampledRate(samples, window_ms)
-        for manager in (self.produce, self.fetch, self.request):
-            store.subscribe(manager.quota_changed)
 
     def close(self) -> None:
         for manager in (self.produce, self.fetch, self.request):
-            self._store.unsubscribe(manager.quota_changed)
+            manager.close()
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
         for manager in (self.produce, self.fetch, self.request):

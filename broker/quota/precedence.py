@@ -56,6 +56,15 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
     return _first(lookup, "", client_id, _of_client(client_id))
 
 
+def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
+    """What holds for all who share a sensor; ("", "") is nobody (Q-9)."""
+    if user_tag and client_tag:
+        return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))
+    if user_tag:
+        return _first(lookup, user_tag, "", _of_user(user_tag))
+    return _first(lookup, "", client_tag, _of_client(client_tag) if client_tag else ())
+
+
 def _resolve_mixed(lookup: Lookup, user: str, client_id: str) -> Binding:
     # KIP-55's order: note that (default user, client) stands above the default user, but below the user.
     of_own_pair, of_default_pair = _of_pair(user, client_id)[:2], _of_pair(user, client_id)[2:]
@@ -76,9 +85,7 @@ def _resolve_unnamed_as_kafka(lookup: Lookup, levels: Levels, user: str) -> Bind
     # D9: the shipped broker looks the bound up again from the tags, and there an empty client-id means "no client-id":
     # the client escapes default client-id quotas, and where it has a user tag the user's own quotas hold.
     tags = resolve(lookup, levels, user, "", "kip")
-    if not tags.user:
-        return Binding("", "")
-    return _first(lookup, tags.user, "", _of_user(user))
+    return of_tags(lookup, tags.user, "")
 
 
 def _first(lookup: Lookup, user_tag: str, client_tag: str, entities: tuple[QuotaEntity, ...]) -> Binding:

@@ -12,6 +12,12 @@ from typing import Any
 import pytest
 
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntityData,
+    AlterClientQuotasRequestEntryData,
+    OpData,
+)
 from kafkaproto.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -40,6 +46,10 @@ ROUNDS = 400
 PAUSE_MS = 25
 APPEND_WITHIN_MS = 10_000
 LATEST, EARLIEST = -1, -2
+UNTIL_KNOWN_MS = 300
+"""A changed quota holds when every broker has heard of it."""
+Entity = dict[str, str | None]
+"""Whose quota: "user", "client-id", "ip" to the name, None for the default."""
 
 
 def wait_until(subject: Subject, condition: Callable[[], Any], what: str) -> Any:
@@ -252,3 +262,30 @@ def end_of_epoch(
     [answer] = topic.subject.ask_once(OffsetForLeaderEpochRequest(replica_id, [wanted]), version, asked).topics
     [found] = answer.partitions
     return found.error_code, found.leader_epoch, found.end_offset
+
+
+def alter_quotas(
+    subject: Subject, *changes: tuple[Entity, dict[str, float | None]], validate_only: bool = False
+) -> list[Any]:
+    """One entry per change: entity to values, None removes one; the entries of the answer."""
+    entries = [
+        AlterClientQuotasRequestEntryData(
+            [AlterClientQuotasRequestEntityData(kind, name) for kind, name in entity.items()],
+            [OpData(key, value or 0.0, value is None) for key, value in values.items()],
+        )
+        for entity, values in changes
+    ]
+    return list(subject.ask_once(AlterClientQuotasRequest(entries, validate_only), 1).entries)
+
+
+@contextmanager
+def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iterator[None]:
+    """These quotas hold; afterwards none of them does."""
+    for answer in alter_quotas(subject, *changes):
+        assert answer.error_code == 0, answer
+    subject.pass_ms(UNTIL_KNOWN_MS)
+    try:
+        yield
+    finally:
+        for entity, values in changes:
+            alter_quotas(subject, (entity, dict.fromkeys(values)))

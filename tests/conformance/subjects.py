@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ class Subject(ABC):
     semantics: str
     slack_ms: float
     """How much later than asked an answer may come. Earlier than asked is never right."""
+    clock_slack_ms: float
+    """How far this client's idea of when it sent may be from the broker's of when it came; 0: they are one clock."""
+    jitter_ms: float = 0
+    """How far a throttle time may be off where no clock matters: a broker that reads its clock twice in a request."""
     bootstrap: list[tuple[str, int]]
     """By broker id."""
     creates = assigns = True
@@ -117,6 +122,11 @@ class Subject(ABC):
             f"answered after {answer.elapsed_ms:.1f} ms, wanted {wanted_ms} to {wanted_ms + self.slack_ms}"
         )
 
+    @contextmanager
+    def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:
+        """What handling a request of an API costs, where that is not measured."""
+        yield
+
     # ---- control: what nobody but who started the cluster has --------------------------------------------------------------------
 
     @abstractmethod
@@ -146,6 +156,8 @@ class WallClock(Subject):
     """A subject whose time is the wall's."""
 
     slack_ms = 250.0
+    clock_slack_ms = 100.0
+    jitter_ms = 10.0
 
     def now_ms(self) -> float:
         return time.monotonic() * 1000
@@ -191,6 +203,8 @@ class Ours(WallClock):
     """Our broker, three of them in a thread, on the wall clock."""
 
     clock = "system"
+    clock_slack_ms = 20.0
+    jitter_ms = 0.0
 
     def __init__(self, profile: str, semantics: str) -> None:
         super().__init__()
@@ -229,6 +243,7 @@ class OursManual(Ours):
 
     clock = "manual"
     slack_ms = 0.0
+    clock_slack_ms = 0.0
 
     def __init__(self, profile: str, semantics: str) -> None:
         super().__init__(profile, semantics)
@@ -254,6 +269,12 @@ class OursManual(Ours):
                 self.pass_ms(max(0.0, limit - self.now_ms()))
                 return None
             self.pass_ms(deadline - self.now_ms())
+
+    @contextmanager
+    def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:
+        self.cluster.set_request_cost(api, cost_ms)
+        yield
+        self.cluster.set_request_cost(api, 0)
 
     def _is_sending(self) -> bool:
         return any(channel._sending is not None for channel in self.cluster.server.loop._channels)

@@ -8,17 +8,11 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.messages.alter_client_quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasRequestEntityData,
-    AlterClientQuotasRequestEntryData,
-    OpData,
-)
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.fetch import ForgottenTopic
 from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
-from tests.conformance.scene import Topic, new_topic, wait_until
+from tests.conformance.scene import Topic, limited, new_topic, wait_until
 from tests.conformance.subjects import Subject
 
 NONE, NEW = (0, -1), (0, 0)
@@ -242,19 +236,14 @@ def test_S10_T1_T4_T7_X5_a_throttled_step_gives_nothing_and_loses_nothing(subjec
     session.connection = subject.connect(0, client_id := subject.new_name("slow"))
     session.step((topic.name, 0, 0))
     topic.fill(batch_of_bytes(10_300))
-    component = [AlterClientQuotasRequestEntityData("client-id", client_id)]
-    change = AlterClientQuotasRequest(
-        [AlterClientQuotasRequestEntryData(component, [OpData("consumer_byte_rate", 1000.0)])]
-    )
-    assert subject.ask_once(change, 1).entries[0].error_code == 0
-    subject.pass_ms(200)
-    begun = subject.now_ms()
-    throttled = session.step()
-    assert (throttled.error_code, throttled.session_id, throttled.responses) == (0, session.id, [])
-    assert 300 <= throttled.throttle_time_ms <= 400
-    delivered = session.step()
-    assert subject.now_ms() - begun >= throttled.throttle_time_ms
-    assert (told(delivered), delivered.throttle_time_ms) == ([(0, 0, 10_300)], 0)
+    with limited(subject, ({"client-id": client_id}, {"consumer_byte_rate": 1000.0})):
+        begun = subject.now_ms()
+        throttled = session.step()
+        assert (throttled.error_code, throttled.session_id, throttled.responses) == (0, session.id, [])
+        assert 300 <= throttled.throttle_time_ms <= 400
+        delivered = session.step()
+        assert subject.now_ms() - begun >= throttled.throttle_time_ms
+        assert (told(delivered), delivered.throttle_time_ms) == ([(0, 0, 10_300)], 0)
 
 
 def test_S11_F24_a_topic_that_is_made_again_has_another_id(subject: Subject) -> None:

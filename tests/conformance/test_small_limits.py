@@ -7,7 +7,7 @@ from typing import Any
 from kafkaproto.records.batch import records
 from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, produce, produced, sizes
 from tests.conformance.client import Connection
-from tests.conformance.scene import Topic, new_topic
+from tests.conformance.scene import Topic, limited, new_topic
 from tests.conformance.subjects import Subject
 
 PROFILE = "small"
@@ -100,3 +100,23 @@ def test_W11_T11_who_is_silent_too_long_is_closed_also_in_a_long_poll(subject: S
         subject.ask(speaking, fetch((topic.name, 0, 0)), 11)
     assert subject.closed(silent, IDLE_MS) and subject.closed(waiting, IDLE_MS)
     subject.ask(speaking, fetch((topic.name, 0, 0)), 11)
+
+
+def test_T11_T7_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped(subject: Subject) -> None:
+    """Scenario 18: muted for five seconds, silent for two; the request behind it is never looked at."""
+    topic = new_topic(subject)
+    client_id = subject.new_name("idle")
+    with limited(subject, ({"client-id": client_id}, {"producer_byte_rate": 1000.0})):
+        connection = topic.connect(client_id=client_id)
+        request = produce(topic.name, batch(b"x" * 14_900))
+        begun = subject.now_ms()
+        subject.send(connection, request, 9)
+        subject.send(connection, produce(topic.name, batch(b"never")), 9)
+        throttle_ms = subject.answer(connection).message.throttle_time_ms
+        assert throttle_ms > 2 * IDLE_MS
+        assert subject.closed(connection, IDLE_MS + 1000)
+        waited = subject.now_ms() - begun
+        assert IDLE_MS - 1 <= waited <= IDLE_MS + 300 + subject.slack_ms
+        subject.pass_ms(max(0, throttle_ms - waited))
+        [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 0), min_bytes=0), 11))
+        assert data.high_watermark == 1

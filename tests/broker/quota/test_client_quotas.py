@@ -7,7 +7,9 @@ import pytest
 from broker.quota.client_quotas import INT32_MAX, ClientQuotas
 from broker.quota.entities import DEFAULT, QuotaEntity
 from broker.quota.precedence import Binding, Levels, Semantics, resolve
+from broker.quota.sensors import MOST_KNOWN_CLIENTS
 from broker.quota.store import ClientQuotaStore
+from broker.timers import Timers
 
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 
@@ -21,7 +23,8 @@ class Cluster:
 
     def __init__(self, semantics: Semantics = "kip") -> None:
         self.store = ClientQuotaStore()
-        self.quotas = ClientQuotas(self.store, semantics)
+        self.timers = Timers()
+        self.quotas = ClientQuotas(self.store, semantics, timers=self.timers)
         self.fetch = self.quotas.fetch
 
     def set(self, value: float | None, user: str | None = None, client_id: str | None = None) -> None:
@@ -226,8 +229,57 @@ def test_Q10_sensors_idle_for_an_hour_are_dropped() -> None:
     c.fetch.record("u", "client-0", 1, 1)
     assert len(list(c.fetch.metrics(3_600_000))) == 20
     assert [m.client_id for m in c.fetch.metrics(3_600_001)] == ["client-0"]
-    c.fetch.record("u", "new", 1, 3_600_002)
+    c.timers.run_due(3_600_000)
+    assert len(c.fetch._sensors) == 20
+    c.timers.run_due(3_600_001)
     assert len(c.fetch._sensors) == 1
+
+
+def test_Q10_whoever_comes_back_after_an_hour_begins_anew() -> None:
+    c = Cluster()
+    c.set(1000, None, DEFAULT)
+    wait_ms = c.fetch.record("u", "c", 15_000, 0)
+    c.fetch.throttled("u", "c", 15_000, wait_ms, 0)
+    c.timers.run_due(3_600_001)
+    c.fetch.record("u", "c", 500, 3_600_001)
+    (metrics,) = c.fetch.metrics(3_600_001)
+    assert (metrics.rate, metrics.last_throttle_ms) == (50, None)
+
+
+def test_Q10_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -> None:
+    c = Cluster()
+    c.set(1000, None, DEFAULT)
+    for n in range(100):
+        c.fetch.record("u", f"client-{n}", 1, n)
+    rounds, now_ms = 0, 0
+    while len(c.fetch._sensors) > 1:
+        now_ms = c.timers.next_deadline_ms() or 0
+        c.fetch.record("u", "client-0", 1, now_ms)
+        c.timers.run_due(now_ms)
+        rounds += 1
+    assert rounds == 2  # the first sensor to go, and the 98 that were used within the half minute after it
+    assert now_ms == 3_600_002 - 1 + 30_000
+    c.quotas.close()
+    assert c.timers.next_deadline_ms() is None
+
+
+def test_Q10_many_clients_of_one_sensor_are_not_all_remembered() -> None:
+    c = Cluster()
+    c.set(1000, "u")
+    for n in range(100_000):
+        c.fetch.record("u", f"client-{n}", 0, 0)
+    assert len(c.fetch._clients) <= MOST_KNOWN_CLIENTS
+    assert len(c.fetch._sensors) == 1
+    c.timers.run_due(3_600_001)
+    assert not c.fetch._clients and not c.fetch._sensors
+
+
+def test_Q17_metrics_tell_the_bound_that_holds_before_the_next_request() -> None:
+    c = Cluster()
+    c.set(1000, None, DEFAULT)
+    c.fetch.record("u", "c", 500, 0)
+    c.set(2000, None, "c")
+    assert [m.bound for m in c.fetch.metrics(0)] == [2000]
 
 
 def test_throttling_a_client_without_a_quota_is_a_mistake_of_the_caller() -> None:

@@ -4,61 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from math import floor
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.quota.windows import SampledRate, capped_throttle_ms, round_half_up, throttle_ms
-
-
-class _Sample:
-    def __init__(self, now_ms: int) -> None:
-        self.reset(now_ms)
-
-    def reset(self, now_ms: int) -> None:
-        self.value = 0.0
-        self.start_ms = self.last_ms = now_ms
-
-
-class SlowRate:
-    """Q-2 to Q-6 word by word, one object per sample, nothing remembered between calls."""
-
-    def __init__(self, samples: int, window_ms: int) -> None:
-        self.n, self.w = samples, window_ms
-        self.slots: list[_Sample] = []
-        self.current = 0
-
-    def record(self, value: float, now_ms: int) -> None:
-        if not self.slots:
-            self.slots.append(_Sample(now_ms))
-        if now_ms - self.slots[self.current].start_ms >= self.w:
-            self.current = (self.current + 1) % (self.n + 1)
-            if self.current == len(self.slots):
-                self.slots.append(_Sample(now_ms))
-            else:
-                self.slots[self.current].reset(now_ms)
-        self.slots[self.current].value += value
-        self.slots[self.current].last_ms = now_ms
-
-    def throttle(self, now_ms: int, bound: float) -> tuple[float, int]:
-        for sample in self.slots:
-            if now_ms - sample.last_ms >= self.n * self.w:
-                sample.reset(now_ms)
-        elapsed = now_ms - min(s.start_ms for s in self.slots)
-        full = elapsed // self.w
-        if full < self.n - 1:
-            elapsed += (self.n - 1 - full) * self.w
-        elapsed = max(elapsed, 1)
-        total = 0.0
-        for sample in self.slots:
-            total += sample.value
-        rate = total / (elapsed / 1000.0)
-        wait = (rate - bound) / bound * elapsed
-        rounded = floor(wait) + (1 if wait - floor(wait) >= 0.5 else 0)
-        return rate, rounded if rate > bound else 0
-
+from tests.broker.quota.transcription import SlowRate, Transcription
 
 _STEPS = st.lists(
     st.tuples(
@@ -78,9 +31,8 @@ def test_Q6_fast_rate_equals_the_transcription_to_the_last_bit(
     for delta_ms, value, taken_back in steps:
         now_ms += delta_ms
         slow.record(value, now_ms)
-        rate, wait_ms = slow.throttle(now_ms, bound)
-        assert fast.record_and_throttle(value, now_ms, bound) == wait_ms
-        assert fast.measure(now_ms) == rate
+        assert fast.record_and_throttle(value, now_ms, bound) == slow.throttle_ms(now_ms, bound)
+        assert (fast.measure(now_ms), fast.measured_window_ms(now_ms)) == slow.measure(now_ms)
         if taken_back:
             slow.record(-value, now_ms)
             fast.record(-value, now_ms)
@@ -180,7 +132,7 @@ def test_Q14_a_batch_above_twelve_seconds_of_quota_is_throttled_for_ever() -> No
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
         slow.record(4096, now_ms)
-        assert wait_ms == slow.throttle(now_ms, 250)[1]
+        assert wait_ms == slow.throttle_ms(now_ms, 250)
         rate.record(-4096, now_ms)
         slow.record(-4096, now_ms)
         waits.append(wait_ms)
@@ -246,3 +198,28 @@ def test_windows_can_be_used_alone() -> None:
     code = "import broker.quota.windows, sys; print([m for m in sys.modules if m.startswith(('broker', 'kafkap'))])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "['broker', 'broker.quota', 'broker.quota.windows']"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_Q6_a_million_random_records_are_throttled_as_the_transcription_says(seed: int) -> None:
+    rng, transcription = Random(seed), Transcription()
+    rates = {identity: SampledRate() for identity in ("quiet", "busy", "changing", "one too large")}
+    bounds = dict.fromkeys(rates, 1000.0)
+    now_ms, throttled = 1_700_000_000_000, 0
+    random, names = rng.random, list(rates)
+    for n in range(250_000):
+        # Bursts at one instant, steps within a window, and now and then a rest in which all samples become obsolete.
+        step = random()
+        now_ms += 0 if step < 0.3 else int(step * 300) if step < 0.9998 else 12_000
+        identity = names[n & 3]
+        value = random() * 150 * (80 if identity == "one too large" else 1)
+        if identity == "changing" and step > 0.99:
+            bounds[identity] = random() * 2000 + 1e-3
+        bound = bounds[identity]
+        wait_ms = rates[identity].record_and_throttle(value, now_ms, bound)
+        assert wait_ms == transcription.record(identity, now_ms, value, bound)
+        throttled += wait_ms > 0
+        if wait_ms and step < 0.5:  # as a throttled fetch (Q-13)
+            rates[identity].record(-value, now_ms)
+            transcription.unrecord(identity, now_ms, value)
+    assert 50_000 < throttled < 200_000

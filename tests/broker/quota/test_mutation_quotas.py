@@ -1,0 +1,237 @@
+"""Q-18 through the whole broker: creating and deleting partitions under a quota, with the numbers of ControllerMutationQuotaTest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.network.mute import MuteState
+from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.broker.wire import limit, metadata
+
+NEWEST_CREATE, NEWEST_DELETE, NEWEST_ADD = 7, 6, 3
+EXCEEDED = 89
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    """Ten windows of a second and two mutations a second: a full bucket has 20 tokens."""
+    made = VirtualCluster(config={"controller.quota.window.num": "10"})
+    limit(made, controller_mutation_rate=2.0)
+    return made
+
+
+def create(client: MemoryClient, *topics: tuple[str, int], version: int = NEWEST_CREATE, **more: Any) -> Any:
+    asked = [CreatableTopic(name, partitions, 1) for name, partitions in topics]
+    return client.ask(CreateTopicsRequest(asked, **more), version)
+
+
+def delete(client: MemoryClient, *names: str, version: int = NEWEST_DELETE) -> Any:
+    if version >= 6:
+        return client.ask(DeleteTopicsRequest([DeleteTopicState(name) for name in names]), version)
+    return client.ask(DeleteTopicsRequest(topic_names=list(names)), version)
+
+
+def add(client: MemoryClient, *topics: tuple[str, int], version: int = NEWEST_ADD, **more: Any) -> Any:
+    asked = [CreatePartitionsTopic(name, count, None) for name, count in topics]
+    return client.ask(CreatePartitionsRequest(asked, **more), version)
+
+
+def codes(answer: Any) -> list[int]:
+    results = next(getattr(answer, name) for name in ("topics", "responses", "results") if hasattr(answer, name))
+    return [result.error_code for result in results]
+
+
+def test_Q18_the_first_topic_that_goes_below_zero_is_made_and_the_next_is_refused(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    answer = create(client, ("a", 30), ("b", 30))
+    assert codes(answer) == [0, EXCEEDED]
+    assert answer.throttle_time_ms == 5000
+    assert "5000 ms" in answer.topics[1].error_message
+    assert set(cluster.state.controller.image.topics) == {"a"}
+
+
+def test_Q18_T1_the_connection_is_muted_and_a_retry_at_the_end_succeeds(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    create(client, ("a", 30), ("b", 30))
+    assert client.connection.state is MuteState.MUTED_AND_THROTTLED
+    begun_ms = cluster.now_ms
+    client.send(CreateTopicsRequest([CreatableTopic("b", 30, 1)]), NEWEST_CREATE)
+    cluster.advance(4999)
+    assert len(client.answers) == 1
+    cluster.advance(1)
+    assert codes(client.latest) == [0]
+    assert client.latest.throttle_time_ms == 0
+    assert client.answers[-1].at_ms == begun_ms + 5000
+
+
+def test_Q18_strict_does_not_throttle_whoever_stays_above_zero_or_just_goes_below(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    assert create(client, ("a", 20)).throttle_time_ms == 0
+    assert create(client, ("b", 9)).throttle_time_ms == 0
+    refused = create(client, ("c", 1))
+    assert (codes(refused), refused.throttle_time_ms) == ([EXCEEDED], 4500)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
+def test_Q18_older_creates_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+    client = cluster.connect()
+    answer = create(client, ("a", 30), ("b", 30), version=version)
+    assert codes(answer) == [0, 0]
+    assert client.connection.state is MuteState.MUTED_AND_THROTTLED
+    assert answer.throttle_time_ms == (20_000 if version >= 2 else 0)
+    client.send(metadata(), 1)
+    cluster.advance(19_999)
+    assert len(client.answers) == 1
+    cluster.advance(1)
+    assert len(client.answers) == 2
+
+
+@pytest.mark.parametrize(("version", "expected", "wait_ms"), [(5, [0, EXCEEDED], 5000), (6, [0, EXCEEDED], 5000)])
+def test_Q18_deleting_costs_the_partitions_of_the_topic(
+    cluster: VirtualCluster, version: int, expected: list[int], wait_ms: int
+) -> None:
+    cluster.topic("a", 30)
+    cluster.topic("b", 1)
+    answer = delete(cluster.connect(), "a", "b", version=version)
+    assert (codes(answer), answer.throttle_time_ms) == (expected, wait_ms)
+    assert set(cluster.state.controller.image.topics) == {"b"}
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
+def test_Q18_older_deletes_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+    cluster.topic("a", 30)
+    cluster.topic("b", 10)
+    client = cluster.connect()
+    answer = delete(client, "a", "b", version=version)
+    assert codes(answer) == [0, 0]
+    assert answer.throttle_time_ms == (10_000 if version >= 1 else 0)
+    assert client.connection.state is MuteState.MUTED_AND_THROTTLED
+
+
+def test_Q18_adding_costs_the_partitions_that_are_added(cluster: VirtualCluster) -> None:
+    for name in "ab":
+        cluster.topic(name, 10)
+    answer = add(cluster.connect(), ("a", 40), ("b", 11))
+    assert (codes(answer), answer.throttle_time_ms) == ([0, EXCEEDED], 5000)
+    assert len(cluster.state.controller.image.topics["a"].partitions) == 40
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_Q18_older_additions_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+    for name in "ab":
+        cluster.topic(name, 10)
+    answer = add(cluster.connect(), ("a", 40), ("b", 11), version=version)
+    assert (codes(answer), answer.throttle_time_ms) == ([0, 0], 5500)
+
+
+def test_Q18_what_is_only_validated_is_paid_for_too(cluster: VirtualCluster) -> None:
+    cluster.topic("t", 1)
+    client = cluster.connect()
+    create(client, ("a", 20), validate_only=True)
+    add(client, ("t", 11), validate_only=True)
+    refused = create(client, ("a", 1), validate_only=True)
+    assert (codes(refused), refused.throttle_time_ms) == ([EXCEEDED], 5000)
+    assert set(cluster.state.controller.image.topics) == {"t"}
+
+
+def test_Q18_what_is_wrong_for_itself_costs_nothing(cluster: VirtualCluster) -> None:
+    cluster.topic("there", 3)
+    client = cluster.connect()
+    assert codes(create(client, ("there", 500), ("no good!", 500), ("few", 0))) == [36, 17, 37]
+    assert codes(delete(client, "nobody")) == [3]
+    assert codes(add(client, ("there", 2), ("nobody", 500))) == [37, 3]
+    assert codes(create(client, ("a", 20))) == [0]
+    assert codes(create(client, ("b", 1))) == [0]
+
+
+def test_Q18_partitions_that_would_lie_nowhere_are_paid_for(cluster: VirtualCluster) -> None:
+    cluster.topic("t", 1)
+    client = cluster.connect()
+    asked = [CreatePartitionsTopic("t", 32, [CreatePartitionsAssignment([7])] * 31)]
+    assert codes(client.ask(CreatePartitionsRequest(asked), NEWEST_ADD)) == [39]
+    assert codes(client.ask(CreatePartitionsRequest(asked), NEWEST_ADD)) == [EXCEEDED]
+
+
+def test_Q18_identity_and_precedence_are_those_of_every_client_quota(cluster: VirtualCluster) -> None:
+    limit(cluster, client_id="other", controller_mutation_rate=1.0)
+    first, same, other, free = (cluster.connect(client_id=name) for name in ("test", "test", "other", "free"))
+    create(first, ("a", 30))
+    assert codes(create(same, ("b", 1))) == [EXCEEDED]
+    assert codes(create(other, ("b", 11))) == [0]
+    assert create(other, ("c", 1)).throttle_time_ms == 1000
+    assert codes(create(free, ("d", 5000), ("e", 1))) == [0, 0]
+    metrics = {m.client_id: (m.bound, m.tokens) for m in cluster.state.mutations.metrics(cluster.now_ms)}
+    assert metrics["test"] == (2, -10) and metrics["other"] == (1, -1)
+    assert metrics["free"][0] is None
+
+
+def test_Q18_the_quota_is_the_clusters_and_not_each_brokers() -> None:
+    cluster = VirtualCluster(2)
+    limit(cluster, controller_mutation_rate=2.0)
+    assert codes(create(cluster.connect(0), ("a", 30))) == [0]
+    refused = create(cluster.connect(1), ("b", 1))
+    assert (codes(refused), refused.throttle_time_ms) == ([EXCEEDED], 4000)
+
+
+def test_Q18_Q10_a_changed_quota_holds_for_the_next_topic(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    create(client, ("a", 30))
+    limit(cluster, controller_mutation_rate=4.0)
+    refused = create(client, ("b", 1))
+    assert (codes(refused), refused.throttle_time_ms) == ([EXCEEDED], 2500)
+    limit(cluster, controller_mutation_rate=None)
+    cluster.advance(2500)
+    assert codes(client.ask(CreateTopicsRequest([CreatableTopic("b", 100, 1)]), NEWEST_CREATE)) == [0]
+    assert codes(create(client, ("c", 100))) == [0]
+
+
+def test_Q18_the_larger_of_mutations_and_request_time_throttles(cluster: VirtualCluster) -> None:
+    limit(cluster, request_percentage=1.0)
+    client = cluster.connect()
+    cluster.state.request_cost_ms["CreateTopics"] = 104.0  # 10.4 percent in 10 seconds: 400 ms above 1 percent
+    assert create(client, ("a", 30)).throttle_time_ms == 400
+    cluster.advance(400)
+    cluster.state.request_cost_ms["CreateTopics"] = 0.0
+    assert create(client, ("b", 1)).throttle_time_ms == 4600
+    reasons = [seen.reason for seen in cluster.state.journal.throttles("CreateTopics")]
+    assert [(r.quota, r.throttle_ms) for r in reasons] == [("Request", 400), ("ControllerMutation", 4600)]
+    mutation = reasons[1]
+    assert (mutation.client_id, mutation.bound, mutation.value, mutation.rate) == ("test", 2, 1, -9.2)
+    assert mutation.window_ms == 10_000
+
+
+def test_Q18_a_topic_that_metadata_makes_is_paid_for_in_silence(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    create(client, ("a", 30))
+    answer = client.ask(metadata(["wanted"]), 12)
+    assert answer.topics[0].error_code == 3
+    assert (answer.throttle_time_ms, "wanted" in cluster.state.controller.image.topics) == (0, False)
+    cluster.advance(5000)
+    assert client.ask(metadata(["wanted"]), 12).topics[0].error_code == 3
+    assert "wanted" in cluster.state.controller.image.topics
+
+
+def test_Q18_a_bucket_that_nobody_used_for_an_hour_is_full_again(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    create(client, ("a", 9000), version=5)
+    create_again = CreateTopicsRequest([CreatableTopic("b", 1, 1)])
+    cluster.advance(3_600_001)
+    assert not list(cluster.state.mutations.metrics(cluster.now_ms))
+    again = cluster.connect()
+    assert codes(again.ask(create_again, NEWEST_CREATE)) == [0]
+
+
+def test_Q18_a_reset_cluster_has_full_buckets(cluster: VirtualCluster) -> None:
+    create(cluster.connect(), ("a", 30))
+    cluster.state.reset()
+    limit(cluster, controller_mutation_rate=2.0)
+    assert codes(create(cluster.connect(), ("a", 1))) == [0]

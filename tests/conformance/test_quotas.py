@@ -1,0 +1,542 @@
+"""Client quotas and throttling from outside: the arithmetic of Q-2 to Q-7, the mute of KIP-219, the levels of KIP-55, the APIs of KIP-546.
+
+On a clock that stands still every number is exact. On the wall clock the same numbers are judged with the times at which this client sent,
+give or take what stands in `Subject.clock_slack_ms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntityData,
+    AlterClientQuotasRequestEntryData,
+    OpData,
+)
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.records.batch import HEADER_BYTES, NewRecord
+from kafkaproto.records.message_set import build_message_set
+from tests.broker.quota.transcription import SlowRate
+from tests.broker.wire import batch, batch_of_bytes, fetch, produce, sizes
+from tests.conformance.client import Connection
+from tests.conformance.scene import UNTIL_KNOWN_MS, Entity, Topic, alter_quotas, limited, new_topic
+from tests.conformance.subjects import Subject
+
+PRODUCE, FETCH, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+USER, CLIENT, IP = "user", "client-id", "ip"
+ANONYMOUS = "ANONYMOUS"
+"""Who everybody is on a listener without authentication."""
+EXACT, DEFAULT, ANY = 0, 1, 2
+
+
+class Payer:
+    """A client-id of its own with a quota of its own, its connection, and what the arithmetic says of what it has paid."""
+
+    def __init__(self, subject: Subject, topic: Topic, bound: float, client_id: str | None = None) -> None:
+        self.subject, self.topic, self.bound = subject, topic, bound
+        self.client_id = subject.new_name("payer") if client_id is None else client_id
+        self.connection = subject.connect(0, self.client_id)
+        self.rate = SlowRate()
+
+    @property
+    def entity(self) -> Entity:
+        return {CLIENT: self.client_id}
+
+    def again(self) -> None:
+        """A new connection of the same client-id: the old one is muted."""
+        self.connection = self.subject.connect(0, self.client_id)
+
+    def produce(self, request_bytes: int, acks: int = 1) -> int:
+        """Send a request of so many bytes, which it pays for; the throttle time of the answer, checked against the arithmetic."""
+        now_ms = round(self.subject.now_ms())
+        request = request_of(self.connection, self.topic.name, request_bytes, acks)
+        self.rate.record(request_bytes, now_ms)
+        wanted = self.rate.throttle_ms(now_ms, self.bound)
+        answer = self.subject.ask(self.connection, request, VERSION)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+        told = int(answer.throttle_time_ms)
+        assert abs(told - wanted) <= self.subject.clock_slack_ms, (told, wanted)
+        return told
+
+
+VERSION = 9
+
+
+def request_of(connection: Connection, topic: str, size: int, acks: int = 1) -> Any:
+    """A produce request whose header and body have exactly `size` bytes (Q-11)."""
+
+    def sized(data: bytes) -> int:
+        request = produce(topic, data, acks=acks)
+        taken = len(connection.frame(request, VERSION)) - LENGTH_BYTES
+        connection.sent.pop(max(connection.sent))
+        return taken
+
+    room = size - sized(b"")
+    for record_bytes in range(room, max(room - 16, HEADER_BYTES + 8), -1):
+        try:
+            data = batch_of_bytes(record_bytes)
+        except AssertionError:
+            continue
+        if sized(data) == size:
+            return produce(topic, data, acks=acks)
+    raise AssertionError(f"no produce request has exactly {size} bytes")
+
+
+# ---- the arithmetic ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bound", "request_bytes", "throttle_ms"),
+    [(10_000, 105_000, 500), (10_000, 100_000, 0), (10_000, 100_010, 1), (1024, 20_480, 10_000), (1000, 15_000, 5000)],
+)
+def test_Q6_Q7_T1_the_first_request_of_a_client_is_throttled_for_what_is_above_ten_seconds(
+    subject: Subject, bound: int, request_bytes: int, throttle_ms: int
+) -> None:
+    """Scenario 13: whatever the clock, as nothing was recorded before."""
+    payer = Payer(subject, new_topic(subject), bound)
+    with limited(subject, (payer.entity, {PRODUCE: float(bound)})):
+        request = request_of(payer.connection, payer.topic.name, request_bytes)
+        told = subject.ask(payer.connection, request, VERSION).throttle_time_ms
+        assert abs(told - throttle_ms) <= subject.jitter_ms
+
+
+class Step(NamedTuple):
+    """At `at_ms` after the begin, client `who` sends `request_bytes`; on a clock that stands still it is told `exact_ms`."""
+
+    at_ms: int
+    who: str
+    request_bytes: int
+    exact_ms: int
+
+
+BOUNDS = {"burst": 1000.0, "rested": 1000.0, "steady": 500.0, "quiet": 1000.0}
+"""burst, rested: 15 KB are 5 s above; quiet: the saw-tooth of Q-7 by requests of next to nothing."""
+TIMELINE = sorted(
+    [
+        Step(0, "burst", 15_000, 5000),
+        Step(5000, "burst", 1000, 6000),  # waiting earns nothing: this is no token bucket
+        Step(0, "rested", 15_000, 5000),
+        Step(11_000, "rested", 1000, 0),
+        *(Step(1000 * second, "steady", 400, 0) for second in range(10)),
+        Step(9500, "steady", 2300, 2100),  # ClientQuotaManagerTest.testQuotaViolation
+    ]
+)
+
+
+def test_Q2_Q3_Q4_Q7_windows_and_what_follows_from_them(subject: Subject) -> None:
+    """Scenarios 14 and 15, side by side as they take eleven seconds."""
+    topic = new_topic(subject)
+    payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
+    with limited(subject, *((p.entity, {PRODUCE: p.bound}) for p in payers.values())):
+        begun = subject.now_ms()
+        for step in TIMELINE:
+            # On the wall clock a window's end cannot be met to the millisecond: a little behind it, and the numbers of that instant.
+            due = begun + step.at_ms + (subject.clock_slack_ms * 2 if step.at_ms else 0)
+            subject.pass_ms(max(0, due - subject.now_ms()))
+            payer = payers[step.who]
+            payer.again()
+            told = payer.produce(step.request_bytes)
+            if not subject.clock_slack_ms:
+                assert told == step.exact_ms, step
+
+
+def test_Q10_a_changed_bound_holds_at_once_for_what_was_recorded_before(subject: Subject) -> None:
+    """ClientQuotaManagerTest.testQuotaParsing, over a socket."""
+    payer = Payer(subject, new_topic(subject), 2000.0)
+    with limited(subject, (payer.entity, {PRODUCE: 2000.0})):
+        assert payer.produce(27_500) > 0
+        for bound, is_throttled in ((30_000.0, False), (500.0, True)):
+            assert alter_quotas(subject, (payer.entity, {PRODUCE: bound}))[0].error_code == 0
+            subject.pass_ms(UNTIL_KNOWN_MS)
+            payer.bound = bound
+            payer.again()
+            assert bool(payer.produce(200)) == is_throttled
+    subject.pass_ms(UNTIL_KNOWN_MS)
+    payer.bound = float("inf")
+    payer.again()
+    assert payer.produce(200) == 0  # removed
+
+
+def test_Q11_T12_T3_every_request_pays_whatever_becomes_of_it(subject: Subject) -> None:
+    """A produce to a partition that does not exist, and one that asks for no answer."""
+    payer = Payer(subject, new_topic(subject), 1000.0)
+    with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
+        wrong = produce(payer.topic.name, batch_of_bytes(11_000), partition=77)
+        size = len(payer.connection.frame(wrong, VERSION)) - LENGTH_BYTES
+        payer.connection.sent.clear()
+        answer = subject.ask(payer.connection, wrong, VERSION)
+        assert answer.responses[0].partition_responses[0].error_code == 3
+        assert abs(answer.throttle_time_ms - (size - 10_000)) <= subject.jitter_ms
+        payer.again()
+        begun = subject.now_ms()
+        subject.send(payer.connection, produce(payer.topic.name, batch(b"x"), acks=0), VERSION)
+        del payer.connection.sent[max(payer.connection.sent)]
+        subject.send(payer.connection, MetadataRequest([]), 9)
+        subject.answer(payer.connection)
+        waited = subject.now_ms() - begun
+        assert size - 10_000 - subject.jitter_ms - subject.clock_slack_ms <= waited <= size + 1000 + subject.slack_ms
+
+
+def test_T12_Q11_a_produce_that_is_refused_whole_does_not_come_to_where_bytes_are_charged(subject: Subject) -> None:
+    """Bytes in which no batch can begin, of one partition: the answer is made before the quota of bytes is asked (`KafkaApis.handleError`)."""
+    payer = Payer(subject, new_topic(subject), 1000.0)
+    with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
+        answer = subject.ask(payer.connection, produce(payer.topic.name, bytes(104_000)), VERSION)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.CORRUPT_MESSAGE
+        assert answer.throttle_time_ms == 0
+        payer.produce(200)
+
+
+# ---- the mute ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [0, 1, 5, 6, 9, 11])
+def test_T1_T6_T7_T8_the_answer_comes_at_once_and_the_next_one_when_the_time_is_over(
+    subject: Subject, version: int
+) -> None:
+    """Scenario 16. Versions that cannot tell are muted as well."""
+    payer = Payer(subject, new_topic(subject), 10_000.0)
+    with limited(subject, (payer.entity, {PRODUCE: 10_000.0})):
+        records = batch(b"x" * 104_000)
+        if version < 3:
+            records = build_message_set([NewRecord(b"x" * 104_000)], magic=0)
+        data = produce(payer.topic.name, records)
+        size = len(payer.connection.frame(data, version)) - LENGTH_BYTES
+        payer.connection.sent.clear()
+        payer.rate.record(size, 0)
+        throttle_ms = payer.rate.throttle_ms(0, payer.bound)
+        subject.send(payer.connection, data, version)
+        subject.send(payer.connection, MetadataRequest([]), 4)
+        first = subject.answer(payer.connection)
+        assert first.elapsed_ms <= 50 + subject.slack_ms
+        if version >= 1:
+            assert abs(first.message.throttle_time_ms - throttle_ms) <= subject.jitter_ms
+        other = subject.connect(0, payer.client_id)
+        subject.send(other, request_of(other, payer.topic.name, 1000), VERSION)
+        second = subject.answer(other)
+        assert second.elapsed_ms <= 50 + subject.slack_ms
+        assert second.message.throttle_time_ms > throttle_ms - subject.jitter_ms - subject.clock_slack_ms
+        pipelined = subject.answer(payer.connection)
+        assert throttle_ms - 1 - subject.jitter_ms <= pipelined.elapsed_ms <= throttle_ms + 100 + subject.slack_ms
+
+
+def test_T9_X5_a_client_that_reconnects_is_served_at_once_and_pays_more(subject: Subject) -> None:
+    payer = Payer(subject, new_topic(subject), 1000.0)
+    with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
+        first = payer.produce(12_000)
+        payer.connection.close()
+        payer.again()
+        assert payer.produce(3000) > first > 0
+
+
+# ---- fetch -------------------------------------------------------------------------------------------------------------------
+
+
+def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int]:
+    """(answer of a fetch of all there is, what the arithmetic says that it is throttled for)"""
+    now_ms = round(subject.now_ms())
+    answer = subject.ask(payer.connection, fetch((payer.topic.name, 0, 0), version=version), version)
+    return answer, now_ms
+
+
+def test_T4_Q12_Q13_Q14_a_fetch_above_the_quota_is_empty_and_comes_when_it_has_waited(subject: Subject) -> None:
+    """Scenario 17: ten seconds' worth of records, and 50 ms of overhead and batch above them."""
+    topic = new_topic(subject)
+    payer = Payer(subject, topic, 1000.0)
+    overhead = len(sized(subject, topic))
+    topic.fill(batch_of_bytes(10_050 - overhead - LENGTH_BYTES))
+    with limited(subject, (payer.entity, {FETCH: 1000.0})):
+        subject.send(payer.connection, fetch((topic.name, 0, 0)), 11)
+        subject.send(payer.connection, fetch((topic.name, 0, 0)), 11)
+        throttled, delivered = subject.answer(payer.connection), subject.answer(payer.connection)
+    assert abs(throttled.message.throttle_time_ms - 50) <= subject.jitter_ms
+    assert (throttled.message.error_code, throttled.message.responses) == (0, [])
+    assert delivered.elapsed_ms >= 50 - subject.jitter_ms
+    assert (delivered.message.throttle_time_ms, sizes(delivered.message)) == (0, [10_050 - overhead - LENGTH_BYTES])
+
+
+def sized(subject: Subject, topic: Topic) -> bytes:
+    """The body of the answer to a fetch of this topic that brings nothing."""
+    connection = subject.connect(0, "free")
+    subject.send(connection, fetch((topic.name, 0, 0), min_bytes=0), 11)
+    return subject.answer(connection).data[4:]
+
+
+def test_Q14_a_batch_of_more_than_twelve_seconds_never_comes(subject: Subject) -> None:
+    """Scenario 17: 250 B/s and an answer of 4096 bytes."""
+    topic = new_topic(subject)
+    payer = Payer(subject, topic, 250.0)
+    overhead = len(sized(subject, topic))
+    topic.fill(batch_of_bytes(4096 - overhead - LENGTH_BYTES))
+    with limited(subject, (payer.entity, {FETCH: 250.0})):
+        for number in range(2 if subject.clock_slack_ms else 6):
+            now_ms = round(subject.now_ms())
+            payer.rate.record(4096, now_ms)
+            wanted = payer.rate.throttle_ms(now_ms, 250.0)
+            payer.rate.record(-4096, now_ms)
+            answer = subject.ask(payer.connection, fetch((topic.name, 0, 0)), 11)
+            assert answer.responses == []
+            assert abs(answer.throttle_time_ms - wanted) <= max(subject.clock_slack_ms, subject.jitter_ms)
+            if number == 0:
+                assert abs(answer.throttle_time_ms - 6384) <= subject.jitter_ms
+            if not subject.clock_slack_ms:
+                subject.pass_ms(answer.throttle_time_ms)
+            else:
+                payer.again()
+
+
+# ---- request time ------------------------------------------------------------------------------------------------------------
+
+
+def throttled_for_time(subject: Subject, client_id: str) -> int:
+    """Ask until it is throttled; the throttle time."""
+    for _ in range(500):
+        connection = subject.connect(0, client_id)
+        for _ in range(5):
+            if told := subject.ask(connection, ApiVersionsRequest(), 2).throttle_time_ms:
+                return int(told)
+        connection.close()
+    raise AssertionError("it was never throttled")
+
+
+def test_T2_Q6_Q15_request_time_is_throttled_for_one_window_at_most(subject: Subject) -> None:
+    """Scenario 20: a ten-thousandth of a thread."""
+    payer = Payer(subject, new_topic(subject), 0.0)
+    with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):
+        told = [throttled_for_time(subject, payer.client_id) for _ in range(3)]
+    assert min(told) > 0 and max(told) <= 1000
+
+
+def test_T3_the_larger_of_bytes_and_request_time_counts(subject: Subject) -> None:
+    """Scenario 20."""
+    payer = Payer(subject, new_topic(subject), 1.0)
+    with limited(subject, (payer.entity, {PRODUCE: 1.0, PERCENT: 0.01})), subject.request_cost("Produce", 100.0):
+        assert payer.produce(500) > 400_000
+
+
+# ---- whose quota -------------------------------------------------------------------------------------------------------------
+
+LEVELS: Sequence[tuple[Entity, float]] = (
+    ({USER: None}, 1000.0),
+    ({CLIENT: None}, 2000.0),
+    ({USER: None, CLIENT: None}, 3000.0),
+    ({CLIENT: "given"}, 4000.0),
+    ({USER: None, CLIENT: "given"}, 5000.0),
+    ({USER: ANONYMOUS}, 6000.0),
+    ({USER: ANONYMOUS, CLIENT: None}, 7000.0),
+    ({USER: ANONYMOUS, CLIENT: "given"}, 8000.0),
+)
+
+
+def bound_of(subject: Subject, topic: Topic, client_id: str) -> float:
+    """The quota that a client has, by what a large first request is throttled for: all identities are fresh."""
+    connection = subject.connect(0, client_id)
+    size = 200_000
+    told = subject.ask(connection, request_of(connection, topic.name, size), VERSION).throttle_time_ms
+    return float(round(size / (told + 10_000) * 1000, -2)) if told else float("inf")
+
+
+def test_Q8_the_most_specific_of_eight_levels_counts(subject: Subject) -> None:
+    """The precedence of KIP-55, from the least to the most specific: each new level takes over for whom it names."""
+    topic = new_topic(subject)
+    given = [subject.new_name("given") for _ in LEVELS]
+    winners = (  # the bound of a client that is named, and of one that is not, with each level more
+        (1000, 1000),
+        (1000, 1000),
+        (3000, 3000),
+        (3000, 3000),
+        (5000, 3000),
+        (6000, 6000),
+        (7000, 7000),
+        (8000, 7000),
+    )
+    shared_by_the_user = (0, 1, 5)
+    changes: list[tuple[Entity, dict[str, float | None]]] = []
+    try:
+        for count, (level, bound) in enumerate(LEVELS):
+            names = given if "given" in level.values() else [None]
+            new = [({k: name if v == "given" else v for k, v in level.items()}, {PRODUCE: bound}) for name in names]
+            changes += new  # type: ignore[arg-type]
+            assert [answer.error_code for answer in alter_quotas(subject, *new)] == [0] * len(new)  # type: ignore[arg-type]
+            subject.pass_ms(UNTIL_KNOWN_MS)
+            for name, wanted in zip((given[count], subject.new_name("other")), winners[count], strict=True):
+                # Every client has a sensor of its own but where the user's counts, which has to be forgotten first.
+                if count in shared_by_the_user:
+                    if subject.clock_slack_ms:
+                        continue
+                    subject.pass_ms(12_000)
+                assert bound_of(subject, topic, name) == wanted, (count, level)
+    finally:
+        alter_quotas(subject, *((entity, dict.fromkeys(values)) for entity, values in changes))
+        subject.pass_ms(UNTIL_KNOWN_MS)
+
+
+def test_Q8_all_clients_of_a_user_share_its_sensor_and_those_of_a_pair_have_their_own(subject: Subject) -> None:
+    topic = new_topic(subject)
+    names = [subject.new_name("shared") for _ in range(2)]
+
+    def told(client_id: str, size: int) -> int:
+        connection = subject.connect(0, client_id)
+        return int(subject.ask(connection, request_of(connection, topic.name, size), VERSION).throttle_time_ms)
+
+    with limited(subject, *(({USER: ANONYMOUS, CLIENT: name}, {PRODUCE: 1000.0}) for name in names)):
+        assert [told(name, 9000) for name in names] == [0, 0]
+        assert all(told(name, 5000) > 0 for name in names)
+    with limited(subject, ({USER: ANONYMOUS}, {PRODUCE: 100_000.0})):
+        first, second = (told(name, 900_000) for name in names)
+        assert second - first >= 7500
+
+
+def test_D9_Q9_an_empty_client_id_and_the_default_quota(subject: Subject) -> None:
+    topic = new_topic(subject)
+    with limited(subject, ({CLIENT: None}, {PRODUCE: 10_000.0})):
+        told = []
+        for client_id in ("", None):
+            connection = subject.connect(0, client_id)
+            request = request_of(connection, topic.name, 150_000)
+            told.append(subject.ask(connection, request, VERSION).throttle_time_ms)
+    if subject.semantics == "kafka":
+        assert told == [0, 0]
+    else:
+        assert told[0] > 0 and told[1] > told[0]  # they are one client
+
+
+# ---- the APIs of KIP-546 -----------------------------------------------------------------------------------------------------
+
+
+def described(
+    subject: Subject, *components: tuple[str, int, str | None], strict: bool = False
+) -> tuple[int, list[dict[str, str | None]] | None]:
+    """(error, entities) of DescribeClientQuotas."""
+    request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
+    answer = subject.ask_once(request, 1)
+    if answer.entries is None:
+        return answer.error_code, None
+    return answer.error_code, [{e.entity_type: e.entity_name for e in entry.entity} for entry in answer.entries]
+
+
+def test_Q19_Q21_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject) -> None:
+    """ClientQuotasRequestTest: 11 entities of users and clients and two ips."""
+    tag = subject.new_name("q")
+    u1, u2, u3, c1, c2, c3 = (f"{tag}-{name}" for name in ("user-1", "user-2", "user-3", "client-1", "client-2", "c"))
+    entities: list[Entity] = [
+        {USER: u1, CLIENT: c1},
+        {USER: u1, CLIENT: c2},
+        {USER: u3, CLIENT: "<default>" + tag},
+        {USER: None, CLIENT: c1},
+        {USER: None, CLIENT: c2},
+        {USER: u1, CLIENT: None},
+        {USER: u2, CLIENT: None},
+        {USER: u1},
+        {USER: u2},
+        {USER: u3},
+        {CLIENT: c3},
+    ]
+    ips: list[Entity] = [{IP: "1.2.3.4"}, {IP: "5.6.7.8"}]
+    mine = [frozenset(entity.items()) for entity in (*entities, *ips)]
+    changes = [(entity, {FETCH: 123_456.0}) for entity in entities] + [
+        (ip, {"connection_creation_rate": 77.0}) for ip in ips
+    ]
+
+    def count(*components: tuple[str, int, str | None], strict: bool = False) -> int:
+        error, found = described(subject, *components, strict=strict)
+        assert error == 0 and found is not None
+        return sum(frozenset(entity.items()) in mine for entity in found)
+
+    with limited(subject, *changes):
+        assert count((USER, EXACT, u1)) == 4
+        assert count((USER, EXACT, u1), strict=True) == 1
+        assert count((USER, EXACT, u2), strict=True) == 1
+        assert count((CLIENT, EXACT, c2)) == 2
+        assert count((CLIENT, EXACT, c1), strict=True) == 0
+        assert count((USER, DEFAULT, None)) == 2
+        assert count((USER, ANY, None)) == 10
+        assert count((USER, ANY, None), strict=True) == 3
+        assert count((CLIENT, ANY, None)) == 8
+        assert count((CLIENT, ANY, None), strict=True) == 1
+        assert (
+            count((USER, EXACT, u1), (CLIENT, EXACT, c2))
+            == count((USER, EXACT, u1), (CLIENT, EXACT, c2), strict=True)
+            == 1
+        )
+        assert count((IP, ANY, None)) == count((IP, ANY, None), strict=True) == 2
+        assert count((IP, EXACT, "1.2.3.4")) == 1
+        assert count() == 13
+        assert count(strict=True) == 0
+        assert count((USER, EXACT, tag)) == 0
+    assert count() == 0, "entities without values do not exist"
+
+
+@pytest.mark.parametrize(
+    ("components", "error_code"),
+    [
+        ([("", EXACT, "x")], 42),
+        ([(USER, EXACT, "a"), (USER, EXACT, "b")], 42),
+        ([(IP, ANY, None), (USER, ANY, None)], 42),
+        ([(USER, EXACT, None)], 42),
+        ([(USER, DEFAULT, "x")], 42),
+        ([(USER, ANY, "x")], 42),
+        ([(USER, 7, None)], 42),
+        ([("user-group", EXACT, "x")], 35),
+    ],
+)
+def test_Q21_filters_that_make_no_sense(
+    subject: Subject, components: list[tuple[str, int, str | None]], error_code: int
+) -> None:
+    assert described(subject, *components) == (error_code, None)
+
+
+@pytest.mark.parametrize(
+    ("entity", "values"),
+    [
+        ({}, {PRODUCE: 1.0}),
+        ({"group": "g"}, {PRODUCE: 1.0}),
+        ({USER: ""}, {PRODUCE: 1.0}),
+        ({CLIENT: ""}, {PRODUCE: 1.0}),
+        ({USER: "u", IP: "1.2.3.4"}, {PRODUCE: 1.0}),
+        ({IP: "not an address!"}, {"connection_creation_rate": 5.0}),
+        ({IP: "1.2.3.4"}, {PRODUCE: 1.0}),
+        ({USER: "u"}, {"connection_creation_rate": 5.0}),
+        ({USER: "u"}, {"bytes": 1.0}),
+        ({USER: "u"}, {PRODUCE: 0.0}),
+        ({USER: "u"}, {PRODUCE: -1.0}),
+        ({USER: "u"}, {PRODUCE: 1.5}),
+        ({USER: "u"}, {PERCENT: 0.0}),
+    ],
+    ids=str,
+)
+def test_Q20_what_cannot_be_is_refused_and_harms_no_other(
+    subject: Subject, entity: Entity, values: dict[str, float | None]
+) -> None:
+    good: Entity = {CLIENT: subject.new_name("good")}
+    answers = alter_quotas(subject, (entity, values), (good, {PRODUCE: 5000.0}))
+    by_entity = {tuple((e.entity_type, e.entity_name) for e in a.entity): a for a in answers}
+    assert by_entity[tuple(entity.items())].error_code == ErrorCode.INVALID_REQUEST
+    assert by_entity[tuple(good.items())].error_code == 0
+    subject.pass_ms(UNTIL_KNOWN_MS)
+    assert described(subject, (CLIENT, EXACT, good[CLIENT])) == (0, [good])
+    alter_quotas(subject, (good, {PRODUCE: None}))
+
+
+def test_Q20_a_key_twice_a_value_that_is_not_there_and_validation_only(subject: Subject) -> None:
+    name = subject.new_name("v")
+    entity: Entity = {CLIENT: name}
+    twice = AlterClientQuotasRequestEntryData(
+        [AlterClientQuotasRequestEntityData(CLIENT, name)], [OpData(PRODUCE, 1.0), OpData(PRODUCE, 2.0)]
+    )
+    assert subject.ask_once(AlterClientQuotasRequest([twice]), 1).entries[0].error_code == ErrorCode.INVALID_REQUEST
+    assert alter_quotas(subject, (entity, {PRODUCE: None}))[0].error_code == 0
+    assert alter_quotas(subject, (entity, {PRODUCE: 10.0}), validate_only=True)[0].error_code == 0
+    assert (
+        alter_quotas(subject, (entity, {PRODUCE: 10.5}), validate_only=True)[0].error_code == ErrorCode.INVALID_REQUEST
+    )
+    subject.pass_ms(UNTIL_KNOWN_MS)
+    assert described(subject, (CLIENT, EXACT, name)) == (0, [])

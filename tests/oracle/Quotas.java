@@ -1,0 +1,292 @@
+// A line in, a line out, as Oracle.java: the arithmetic and the managers of Kafka's quotas, at times that are given.
+//
+//   rate <json>      {samples, window_ms, cap_ms, steps: [[time, value, bound], ...]}: Sensor with a Rate
+//                    -> [[rate, window, throttle, capped throttle], ...]
+//   bucket <json>    {samples, window_ms, steps: [[time, value, bound, strict], ...]}: Sensor with a TokenBucket
+//                    -> [[tokens, throttle or -1 for none], ...]
+//   client <json>    {samples, window_seconds, type, steps: [...]}: a ClientQuotaManager -> throttle times of the records
+//                    ["quota", user, client, value], ["record", time, user, client, value], ["unrecord", ...]
+//   mutation <json>  the same for a ControllerMutationQuotaManager, ["record", time, user, client, value, strict]
+//                    -> [[refused, throttle], ...]
+//   connection <json> {samples, window_seconds, steps: [["quota", address, value], ["connect", time, address]]}
+//                    -> for each connect: milliseconds for which the address is throttled
+//
+// null is nobody in a quota's entity, "" the default entity. A line that fails is answered with "! " and the exception.
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Collections;
+import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import kafka.network.ConnectionQuotas;
+import kafka.server.ClientQuotaManager;
+import kafka.server.ControllerMutationQuota;
+import kafka.server.ControllerMutationQuotaManager;
+import kafka.server.KafkaConfig;
+import kafka.server.QuotaType;
+import kafka.utils.QuotaUtils;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.errors.ThrottlingQuotaExceededException;
+import org.apache.kafka.common.metrics.KafkaMetric;
+import org.apache.kafka.common.metrics.MetricConfig;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.metrics.Quota;
+import org.apache.kafka.common.metrics.QuotaViolationException;
+import org.apache.kafka.common.metrics.Sensor;
+import org.apache.kafka.common.metrics.stats.Rate;
+import org.apache.kafka.common.metrics.stats.TokenBucket;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.Sanitizer;
+import org.apache.kafka.network.ConnectionThrottledException;
+import org.apache.kafka.network.Session;
+import org.apache.kafka.server.config.ClientQuotaManagerConfig;
+import scala.Option;
+
+public class Quotas {
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 20);
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String answer;
+            try {
+                String[] words = line.split(" ", 2);
+                answer = JSON.writeValueAsString(answer(words[0], JSON.readTree(words[1])));
+            } catch (Throwable e) {
+                answer = "! " + e;
+            }
+            System.out.println(answer.replace('\n', ' '));
+            System.out.flush();
+        }
+        System.exit(0); // managers have threads of their own
+    }
+
+    static JsonNode answer(String question, JsonNode asked) throws Exception {
+        switch (question) {
+            case "rate":
+                return rate(asked);
+            case "bucket":
+                return bucket(asked);
+            case "client":
+                return client(asked);
+            case "mutation":
+                return mutation(asked);
+            case "connection":
+                return connection(asked);
+        }
+        throw new IllegalArgumentException(question);
+    }
+
+    // what it says is what it was told
+    static class Told implements Time {
+        long now;
+
+        public long milliseconds() {
+            return now;
+        }
+
+        public long nanoseconds() {
+            return now * 1_000_000;
+        }
+
+        public void sleep(long ms) {
+            now += ms;
+        }
+
+        public void waitObject(Object object, Supplier<Boolean> condition, long deadline) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    static MetricConfig config(JsonNode asked, double bound) {
+        return new MetricConfig().samples(asked.get("samples").intValue())
+            .timeWindow(asked.get("window_ms").longValue(), TimeUnit.MILLISECONDS).quota(new Quota(bound, true));
+    }
+
+    static Metrics metrics(Time time) {
+        return new Metrics(new MetricConfig(), Collections.emptyList(), time, true);
+    }
+
+    static JsonNode rate(JsonNode asked) {
+        Told time = new Told();
+        ArrayNode answers = JSON.createArrayNode();
+        try (Metrics metrics = metrics(time)) {
+            Sensor sensor = metrics.sensor("one");
+            MetricName name = metrics.metricName("rate", "one");
+            Rate rate = new Rate();
+            sensor.add(name, rate, config(asked, 1));
+            KafkaMetric metric = metrics.metric(name);
+            for (JsonNode step : asked.get("steps")) {
+                time.now = step.get(0).longValue();
+                MetricConfig config = config(asked, step.get(2).doubleValue());
+                metric.config(config);
+                long throttle = 0;
+                long capped = 0;
+                try {
+                    sensor.record(step.get(1).doubleValue(), time.now);
+                } catch (QuotaViolationException e) {
+                    throttle = QuotaUtils.throttleTime(e, time.now);
+                    capped = QuotaUtils.boundedThrottleTime(e, asked.get("cap_ms").longValue(), time.now);
+                }
+                answers.addArray().add(rate.measure(config, time.now)).add(rate.windowSize(config, time.now))
+                    .add(throttle).add(capped);
+            }
+        }
+        return answers;
+    }
+
+    static JsonNode bucket(JsonNode asked) {
+        Told time = new Told();
+        ArrayNode answers = JSON.createArrayNode();
+        try (Metrics metrics = metrics(time)) {
+            Sensor sensor = metrics.sensor("one");
+            MetricName name = metrics.metricName("tokens", "one");
+            TokenBucket bucket = new TokenBucket();
+            sensor.add(name, bucket, config(asked, 1));
+            KafkaMetric metric = metrics.metric(name);
+            for (JsonNode step : asked.get("steps")) {
+                time.now = step.get(0).longValue();
+                MetricConfig config = config(asked, step.get(2).doubleValue());
+                metric.config(config);
+                long throttle = -1;
+                try {
+                    if (step.get(3).booleanValue())
+                        sensor.checkQuotas(time.now);
+                    sensor.record(step.get(1).doubleValue(), time.now, !step.get(3).booleanValue());
+                } catch (QuotaViolationException e) {
+                    throttle = ControllerMutationQuotaManager.throttleTimeMs(e, time.now);
+                }
+                answers.addArray().add(bucket.measure(config, time.now)).add(throttle);
+            }
+        }
+        return answers;
+    }
+
+    static ClientQuotaManagerConfig managerConfig(JsonNode asked) {
+        return new ClientQuotaManagerConfig(asked.get("samples").intValue(), asked.get("window_seconds").intValue());
+    }
+
+    static Session session(JsonNode user) throws Exception {
+        return new Session(new KafkaPrincipal("User", user.textValue()), InetAddress.getLoopbackAddress());
+    }
+
+    // null is nobody, "" the default entity, whose name Kafka has in angle brackets
+    static Option<String> entity(JsonNode name, boolean sanitized) {
+        if (name.isNull())
+            return Option.empty();
+        String text = name.textValue();
+        return Option.apply(text.isEmpty() ? "<default>" : sanitized ? Sanitizer.sanitize(text) : text);
+    }
+
+    static void update(ClientQuotaManager manager, JsonNode step) {
+        manager.updateQuota(entity(step.get(1), true), entity(step.get(2), false), entity(step.get(2), true),
+            step.get(3).isNull() ? Option.empty() : Option.apply(new Quota(step.get(3).doubleValue(), true)));
+    }
+
+    static QuotaType type(String name) {
+        switch (name) {
+            case "Fetch":
+                return QuotaType.Fetch$.MODULE$;
+            case "Produce":
+                return QuotaType.Produce$.MODULE$;
+        }
+        throw new IllegalArgumentException(name);
+    }
+
+    static JsonNode client(JsonNode asked) throws Exception {
+        Told time = new Told();
+        ArrayNode answers = JSON.createArrayNode();
+        try (Metrics metrics = metrics(time)) {
+            ClientQuotaManager manager = new ClientQuotaManager(managerConfig(asked), metrics,
+                type(asked.get("type").textValue()), time, "oracle", Option.empty());
+            for (JsonNode step : asked.get("steps")) {
+                if (step.get(0).textValue().equals("quota")) {
+                    update(manager, step);
+                    continue;
+                }
+                time.now = step.get(1).longValue();
+                Session session = session(step.get(2));
+                String client = step.get(3).textValue();
+                if (step.get(0).textValue().equals("record"))
+                    answers.add(manager.maybeRecordAndGetThrottleTimeMs(session, client, step.get(4).doubleValue(), time.now));
+                else if (manager.quotasEnabled())
+                    manager.getOrCreateQuotaSensors(session, client).quotaSensor()
+                        .record(-step.get(4).doubleValue(), time.now, false);
+            }
+            manager.shutdown();
+        }
+        return answers;
+    }
+
+    static JsonNode mutation(JsonNode asked) throws Exception {
+        Told time = new Told();
+        ArrayNode answers = JSON.createArrayNode();
+        try (Metrics metrics = metrics(time)) {
+            ControllerMutationQuotaManager manager =
+                new ControllerMutationQuotaManager(managerConfig(asked), metrics, time, "oracle", Option.empty());
+            for (JsonNode step : asked.get("steps")) {
+                if (step.get(0).textValue().equals("quota")) {
+                    update(manager, step);
+                    continue;
+                }
+                time.now = step.get(1).longValue();
+                Session session = session(step.get(2));
+                String client = step.get(3).textValue();
+                ControllerMutationQuota quota = step.get(5).booleanValue()
+                    ? manager.newStrictQuotaFor(session, client) : manager.newPermissiveQuotaFor(session, client);
+                boolean refused = false;
+                try {
+                    quota.record(step.get(4).doubleValue());
+                } catch (ThrottlingQuotaExceededException e) {
+                    refused = true;
+                }
+                answers.addArray().add(refused).add(quota.throttleTime());
+            }
+            manager.shutdown();
+        }
+        return answers;
+    }
+
+    static JsonNode connection(JsonNode asked) throws Exception {
+        Told time = new Told();
+        ArrayNode answers = JSON.createArrayNode();
+        Properties properties = new Properties();
+        properties.put("process.roles", "broker");
+        properties.put("node.id", "0");
+        properties.put("controller.quorum.voters", "1@localhost:1");
+        properties.put("controller.listener.names", "CONTROLLER");
+        properties.put("quota.window.num", asked.get("samples").asText());
+        properties.put("quota.window.size.seconds", asked.get("window_seconds").asText());
+        KafkaConfig config = new KafkaConfig(properties);
+        ListenerName listener = new ListenerName("PLAINTEXT");
+        try (Metrics metrics = metrics(time)) {
+            ConnectionQuotas quotas = new ConnectionQuotas(config, time, metrics);
+            quotas.addListener(config, listener);
+            for (JsonNode step : asked.get("steps")) {
+                if (step.get(0).textValue().equals("quota")) {
+                    quotas.updateIpConnectionRateQuota(
+                        step.get(1).isNull() ? Option.empty() : Option.apply(InetAddress.getByName(step.get(1).textValue())),
+                        step.get(2).isNull() ? Option.empty() : Option.apply((Object) step.get(2).intValue()));
+                    continue;
+                }
+                time.now = step.get(1).longValue();
+                try {
+                    quotas.inc(listener, InetAddress.getByName(step.get(2).textValue()), null);
+                    answers.add(0);
+                } catch (ConnectionThrottledException e) {
+                    answers.add(e.throttleTimeMs);
+                }
+            }
+            quotas.close();
+        }
+        return answers;
+    }
+}

@@ -1,0 +1,41 @@
+"""The other end of ``Quotas.java``: Kafka's quota arithmetic and its managers, fed with sequences of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tests.oracle.oracle import Process
+
+Step = Sequence[Any]
+"""As ``Quotas.java`` describes them."""
+
+
+class QuotaOracle(Process):
+    """Each question is a whole sequence; the answer has one entry per event that has an outcome."""
+
+    program = "Quotas.java"
+
+    def rates(self, samples: int, window_ms: int, cap_ms: int, steps: Sequence[Step]) -> list[list[float]]:
+        """A sensor's [rate, window in ms, throttle in ms, capped] after each [time, value, bound]."""
+        return self._ask("rate", samples=samples, window_ms=window_ms, cap_ms=cap_ms, steps=steps)
+
+    def tokens(self, samples: int, window_ms: int, steps: Sequence[Step]) -> list[list[float]]:
+        """A bucket's [tokens, throttle in ms or -1] after each [time, value, bound, strict]."""
+        return self._ask("bucket", samples=samples, window_ms=window_ms, steps=steps)
+
+    def client_quotas(self, samples: int, window_seconds: int, kind: str, steps: Sequence[Step]) -> list[int]:
+        """Throttle times that a ClientQuotaManager gives. kind: Produce, Fetch."""
+        return self._ask("client", samples=samples, window_seconds=window_seconds, type=kind, steps=steps)
+
+    def mutation_quotas(self, samples: int, window_seconds: int, steps: Sequence[Step]) -> list[list[Any]]:
+        """[refused, throttle in ms] that a ControllerMutationQuotaManager gives."""
+        return self._ask("mutation", samples=samples, window_seconds=window_seconds, steps=steps)
+
+    def connection_quotas(self, samples: int, window_seconds: int, steps: Sequence[Step]) -> list[int]:
+        """For how long ConnectionQuotas throttles an address at each connect."""
+        return self._ask("connection", samples=samples, window_seconds=window_seconds, steps=steps)
+
+    def _ask(self, question: str, **told: Any) -> Any:
+        return json.loads(self.ask(question, json.dumps(told, separators=(",", ":"))))

@@ -1,0 +1,175 @@
+"""Our quota arithmetic against Kafka's own classes: the same random events, equal to the last bit of a double.
+
+Rates, windows and tokens against `Sensor`, `Rate`, `SampledStat`, `TokenBucket`, `QuotaUtils`; identities, precedence and
+changed quotas against `ClientQuotaManager`, `ControllerMutationQuotaManager` and `ConnectionQuotas` of the 3.9.1 broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from broker.errors import KafkaError
+from broker.quota.client_quotas import ClientQuotas
+from broker.quota.entities import QuotaEntity
+from broker.quota.mutations import MutationQuotas
+from broker.quota.store import ClientQuotaStore
+from broker.quota.token_bucket import TokenBucket, refill_ms
+from broker.quota.windows import SampledRate, capped_throttle_ms, throttle_ms
+from broker.timers import Timers
+from tests.oracle.jars import KAFKA_VERSION, kafka_jars
+from tests.oracle.quotas import QuotaOracle
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+JAVA_LONG_MAX = 2**63 - 1
+START_MS = 1_700_000_000_000
+USERS = ("alice", "bob", "a b/ü")
+CLIENTS = ("c1", "c2", "c3")
+
+
+@pytest.fixture(scope="module")
+def quotas() -> Iterator[QuotaOracle]:
+    with QuotaOracle(kafka_jars(KAFKA_VERSION)) as process:
+        yield process
+
+
+def later(rng: Random, window_ms: int, samples: int) -> int:
+    """Steps in time of all sizes that matter, and exactly on the edges of windows."""
+    kind = rng.random()
+    if kind < 0.25:
+        return 0
+    if kind < 0.7:
+        return rng.randrange(1 + window_ms // 3)
+    if kind < 0.85:
+        return rng.choice((window_ms - 1, window_ms, window_ms + 1))
+    if kind < 0.95:
+        return rng.randrange(3 * window_ms)
+    return rng.choice((samples * window_ms - 1, samples * window_ms, rng.randrange(3 * samples * window_ms)))
+
+
+def amount(rng: Random, bound: float) -> float:
+    kind = rng.random()
+    if kind < 0.1:
+        return 0.0
+    if kind < 0.2:
+        return -rng.randrange(1000) / 7
+    if kind < 0.6:
+        return float(rng.randrange(1, 1_000_000))
+    return rng.random() * bound * rng.choice((0.1, 1, 15))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_Q6_rates_windows_and_throttle_times_equal_those_of_kafkas_sensors(quotas: QuotaOracle, seed: int) -> None:
+    rng = Random(seed)
+    samples, window_ms = rng.choice(((11, 1000), (11, 1000), (2, 1000), (1, 1000), (3, 30_000), (5, 7)))
+    bound, now_ms, steps = 500.0, START_MS, []
+    for _ in range(2500):
+        now_ms += later(rng, window_ms, samples)
+        if rng.random() < 0.02:
+            bound = rng.choice((0.01, 1.0, 12.3, 500.0, 1024.0, 1e6, float(2**53), rng.random() * 5000))
+        steps.append((now_ms, amount(rng, bound), bound))
+    ours, throttled = SampledRate(samples, window_ms), 0
+    answers = quotas.rates(samples, window_ms, window_ms, steps)
+    for (at_ms, value, limit), (rate, window, wait_ms, capped_ms) in zip(steps, answers, strict=True):
+        assert min(ours.record_and_throttle(value, at_ms, limit), JAVA_LONG_MAX) == wait_ms
+        measured = ours.measure(at_ms)
+        assert (measured.hex(), ours.measured_window_ms(at_ms)) == (float(rate).hex(), window)
+        assert min(throttle_ms(measured, limit, int(window)), JAVA_LONG_MAX) == wait_ms
+        assert capped_throttle_ms(measured, limit, int(window), window_ms) == capped_ms
+        throttled += wait_ms > 0
+    assert 100 < throttled < 2490
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_Q18_tokens_and_throttle_times_equal_those_of_kafkas_bucket(quotas: QuotaOracle, seed: int) -> None:
+    rng = Random(seed)
+    samples, window_ms = rng.choice(((11, 1000), (11, 1000), (2, 1000), (7, 333)))
+    bound, now_ms, steps = 2.0, START_MS, []
+    for _ in range(2000):
+        now_ms += later(rng, window_ms, samples)
+        if rng.random() < 0.02:
+            bound = rng.choice((0.1, 1.0, 2.0, 3.3, 1000.0, float(2**63 - 1), rng.random() * 20))
+        value = rng.choice((0, 1, 2, 3, 10, rng.random(), bound * rng.random() * 20 if bound < 1e6 else 5))
+        steps.append((now_ms, value, bound, rng.random() < 0.5))
+    ours, throttled = TokenBucket(samples, window_ms), 0
+    for (at_ms, value, limit, strict), (tokens, wait_ms) in zip(
+        steps, quotas.tokens(samples, window_ms, steps), strict=True
+    ):
+        if strict and ours.measure(limit, at_ms) < 0:
+            assert refill_ms(ours.tokens, limit) == wait_ms
+        else:
+            after = ours.record(value, limit, at_ms)
+            assert (-1 if strict or after >= 0 else refill_ms(after, limit)) == wait_ms
+        assert ours.measure(limit, at_ms).hex() == float(tokens).hex()
+        throttled += wait_ms > 0
+    assert 100 < throttled < 1900
+
+
+def quota_step(rng: Random, store: ClientQuotaStore, key: str, values: tuple[float, ...]) -> list[Any]:
+    """Set or remove the quota of a random entity, here and (as the step that is returned) there.
+
+    What is not there is not removed: Kafka's controller keeps that from its brokers, as our store does (Q-20).
+    """
+    while True:
+        user, client = rng.choice((None, "", *USERS)), rng.choice((None, "", *CLIENTS))
+        value = None if rng.random() < 0.3 else rng.choice(values)
+        entity = QuotaEntity(user=user, client_id=client)
+        if entity != QuotaEntity() and (value is not None or store.get(entity, key) is not None):
+            store.set(entity, key, value)
+            return ["quota", user, client, value]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_Q8_Q10_throttle_times_equal_those_of_kafkas_manager_while_quotas_change(
+    quotas: QuotaOracle, seed: int
+) -> None:
+    rng = Random(seed)
+    kind, key = rng.choice((("Produce", "producer_byte_rate"), ("Fetch", "consumer_byte_rate")))
+    samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
+    store = ClientQuotaStore()
+    ours = ClientQuotas(store, "kafka", samples, window_seconds * 1000)
+    manager = ours.produce if kind == "Produce" else ours.fetch
+    now_ms, steps, expected = START_MS, [], []
+    for n in range(2500):
+        if n > 20 and rng.random() < 0.04:
+            steps.append(quota_step(rng, store, key, (500, 1000, 2000, 3000, 100_000)))
+            continue
+        now_ms += later(rng, window_seconds * 250, samples)
+        user, client, value = rng.choice(USERS), rng.choice((*CLIENTS, "")), float(rng.randrange(3000))
+        if rng.random() < 0.05:
+            manager.unrecord(user, client, value, now_ms)
+            steps.append(["unrecord", now_ms, user, client, value])
+        else:
+            expected.append(manager.record(user, client, value, now_ms))
+            steps.append(["record", now_ms, user, client, value])
+    assert quotas.client_quotas(samples, window_seconds, kind, steps) == expected
+    assert 100 < sum(wait_ms > 0 for wait_ms in expected) < 2400
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_Q18_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: QuotaOracle, seed: int) -> None:
+    rng = Random(seed)
+    samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
+    store = ClientQuotaStore()
+    ours = MutationQuotas(store, "kafka", Timers(), samples, window_seconds * 1000)
+    now_ms, steps, expected = START_MS, [], []
+    for n in range(2000):
+        if n > 20 and rng.random() < 0.04:
+            steps.append(quota_step(rng, store, "controller_mutation_rate", (0.5, 1, 2.5, 10)))
+            continue
+        now_ms += later(rng, window_seconds * 250, samples)
+        user, client = rng.choice(USERS), rng.choice((*CLIENTS, ""))
+        partitions, strict = rng.randrange(1, 6), rng.random() < 0.7
+        charge, refused = ours.begin(user, client, strict, now_ms), False
+        try:
+            charge.take(partitions)
+        except KafkaError:
+            refused = True
+        expected.append([refused, charge.throttle_ms])
+        steps.append(["record", now_ms, user, client, partitions, strict])
+    assert quotas.mutation_quotas(samples, window_seconds, steps) == expected
+    assert 30 < sum(refused for refused, _ in expected) < 1900
