@@ -145,6 +145,13 @@ class ReplicaFetcher:
         """In the order in which the next fetch names them."""
         return list(self._pulls)
 
+    @property
+    def lag(self) -> int:
+        """Records that the leader has and this follower lacks, of all its partitions."""
+        return sum(
+            max(0, pull.leader.log.log_end_offset - pull.follower.log.log_end_offset) for pull in self._pulls.values()
+        )
+
     # ---- from the test's side ------------------------------------------------------------------------------------------------
 
     def hold(self, topic: str, index: int, at: int | None, now_ms: int) -> None:

@@ -243,6 +243,7 @@ class ReplicaManager:
             on_isr=self._isr_moved,
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
+        partition.held_from = self._turn.now_ms, log.store.end_position
         self.partitions[(topic.name, index)] = partition
         self._by_topic.setdefault(topic.name, {})[index] = partition
         return partition

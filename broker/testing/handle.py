@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TypedDict, TypeVar
 
+from broker import metrics
 from broker.clock import JumpClock, ManualClock, SystemClock
 from broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
 from broker.config import as_text, check_topic_settings
@@ -19,6 +20,7 @@ from broker.errors import KafkaError
 from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from broker.faults.rules import ForcedThrottle
 from broker.metadata.image import PartitionState
+from broker.metrics import Metrics
 from broker.quota.entities import parse_entity
 from broker.quota.precedence import Semantics
 from broker.release import DEFAULT_RELEASE
@@ -251,6 +253,26 @@ class Handle(ABC):
                 f"set_request_cost({api!r}, {cost_ms!r}): this clock measures handling time; use clock='manual'"
             )
         self._run(lambda: self.state.set_request_cost(api, cost_ms))
+
+    # ---- metrics -------------------------------------------------------------------------------------------------------------
+
+    def metrics(
+        self, name: str | None = None, group: str | None = None, broker: int | None = None, **tags: str
+    ) -> Metrics:
+        """What Kafka's metrics would say now, by name, group, tags and broker id; those that fit what is given.
+
+        A snapshot: `c.metrics("byte-rate", "Produce", user="alice")`; write dashes in the names of tags as underscores.
+        """
+        wanted = {(key.replace("_", "-"), value) for key, value in tags.items()}
+        found = self._run(lambda: metrics.snapshot(self.state, self.state.turn.now_ms))
+        return {
+            key: value
+            for key, value in found.items()
+            if name in (None, key.name)
+            and group in (None, key.group)
+            and broker in (None, key.broker_id)
+            and wanted <= set(key.tags)
+        }
 
     # ---- brokers and replicas ------------------------------------------------------------------------------------------------
 
