@@ -75,6 +75,12 @@ class Node:
     def image(self) -> Image:
         return self.cluster.controller.image
 
+    @property
+    def log_dir(self) -> str:
+        """The one directory that this broker tells of, be there one or not."""
+        given = self.config["log.dirs"] or self.config["log.dir"]
+        return str(given).split(",")[0].strip() or f"/kafkaproto/broker-{self.broker_id}"
+
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
         """What this broker offers, by api key."""
