@@ -461,6 +461,30 @@ def test_R5_idle_followers_fetches_count_while_something_is_throttled_and_cost_n
     assert cluster.state.timers.next_deadline_ms() is None
 
 
+def test_R9_a_followers_fetch_has_kafkas_limits_and_nobody_starves() -> None:
+    """What was answered with records goes to the end; an answer holds replica.fetch.response.max.bytes."""
+    cluster = VirtualCluster(2, {"replica.fetch.response.max.bytes": "150000", "replica.lag.time.max.ms": "1000"})
+    for name in ("a", "b"):
+        cluster.state.controller.create_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
+        cluster.run()
+        hold(cluster, 1, topic=name)
+        fill(cluster, name, *[batch_of_bytes(100 * KB)] * 4)
+        set_list(cluster, LEADER, "*", name)
+    cluster.advance(3000)
+    set_rate(cluster, LEADER, 100 * KB)
+    for name in ("a", "b"):
+        cluster.state.nodes[1].replicas.release(name, 0)
+    cluster.run()
+    ends = []
+    for _ in range(10):
+        ends.append([replica(cluster, 1, name).log.log_end_offset for name in ("a", "b")])
+        cluster.advance(1000)
+    settings = cluster.state.nodes[1].replicas._fetcher_settings()
+    assert (settings.partition_max_bytes, settings.wait_max_ms, settings.backoff_ms) == (2**20, 500, 1000)
+    assert VirtualCluster().state.nodes[0].replicas._fetcher_settings().response_max_bytes == 10 * 2**20
+    assert all(abs(a - b) <= 1 for a, b in ends) and ends[-1] == [4, 4] and len({tuple(e) for e in ends}) > 3
+
+
 def test_R12_a_broker_that_comes_back_has_counted_nothing_and_knows_lists_and_rates() -> None:
     cluster = three()
     set_list(cluster, LEADER, "0:0")
