@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
 from broker.metadata.image import Image
+from broker.replication.partition import Partition
 from broker.replication.replica_manager import ReplicaManager
 from broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
@@ -92,9 +93,7 @@ class DelayedFetch:
             log, bound = partition.log, self._reader.bound(self._params, partition)
             if fetch.offset > bound or fetch.offset < log.log_start_offset:
                 return True
-            if log.is_on_older_segment(fetch.offset, bound) and not self._reader.throttles(
-                self._params, partition, now_ms
-            ):
+            if log.is_on_older_segment(fetch.offset, bound) and not self._is_throttled(partition, now_ms):
                 return True
             if fetch.last_epoch >= 0 and log.divergence(fetch.last_epoch, fetch.offset) is not None:
                 return True
@@ -109,9 +108,12 @@ class DelayedFetch:
         total = 0
         for fetch, partition in self._partitions:
             bound = self._reader.bound(self._params, partition)
-            if fetch.offset < bound and not self._reader.throttles(self._params, partition, now_ms):
+            if fetch.offset < bound and not self._is_throttled(partition, now_ms):
                 total += min(partition.log.bytes_between(fetch.offset, bound), max(0, fetch.max_bytes))
         return total
+
+    def _is_throttled(self, partition: Partition, now_ms: int) -> bool:
+        return self._params.replica_id >= 0 and self._reader.throttles(self._params, partition, now_ms)
 
     def _complete(self, now_ms: int) -> None:
         if self.done:

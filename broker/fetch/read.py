@@ -187,7 +187,7 @@ class Reader:
             # F-13: with something to read a negative limit is an error of the server, without it is not looked at.
             readable = log.bytes_between(fetch.offset, self.bound(params, partition)) > 0
             return failed(ErrorCode.UNKNOWN_SERVER_ERROR) if readable else result
-        if self.throttles(params, partition, now_ms):
+        if params.replica_id >= 0 and self.throttles(params, partition, now_ms):
             return result
         part = log.read(fetch.offset, limit, self.bound(params, partition), at_least_one=privileged)
         result.records = part.records
@@ -220,11 +220,10 @@ class Reader:
         return result
 
     def throttles(self, params: FetchParams, partition: Partition, now_ms: int) -> bool:
-        """R-4: whether a follower gets nothing of a partition now. Never those in sync (D11), never consumers (R-8)."""
+        """R-4: whether a follower gets nothing of a partition now. Never those in sync (D11); consumers are not asked about (R-8)."""
         quota = self._replicas.leader_quota
         return (
-            params.from_follower
-            and quota.active
+            quota.active
             and params.replica_id not in partition.isr
             and quota.lists(partition.topic, partition.index)
             and quota.exceeded(now_ms)

@@ -54,10 +54,12 @@ class SlowFollower:
     partition_max_bytes: int = 1 << 20
     wait_ms: int = 500
     backoff_ms: int = 1000
+    samples: int = 11
+    window_ms: int = 1000
 
     def run(self, limit_ms: int = 10**9) -> list[tuple[int, int]]:
         """(when, bytes) of every answer that brought records; the last one ends it."""
-        leader, follower = SlowSimpleRate(), SlowSimpleRate()
+        leader, follower = (SlowSimpleRate(self.samples, self.window_ms) for _ in range(2))
         now, place, brought = 0, 0, []
         lag: int | None = None
         asked = told = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -377,6 +378,37 @@ def test_R3_R4_R5_R6_R7_a_reassignment_comes_in_steps_that_a_transcription_predi
     assert seen == list(predicted.items())
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_R3_R4_R5_R6_R7_any_reassignment_comes_in_the_steps_of_the_transcription(seed: int) -> None:
+    rng = Random(seed)
+    settings = {
+        "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
+        "replica.fetch.wait.max.ms": rng.choice((30, 90, 500, 1700)),
+        "replica.fetch.backoff.ms": rng.choice((20, 333, 1000, 2000)),
+        "replication.quota.window.num": rng.choice((1, 2, 11)),
+        "replication.quota.window.size.seconds": rng.choice((1, 2)),
+    }
+    batch_sizes = [rng.choice((100, rng.randrange(100, 5000), 30_000)) for _ in range(rng.randrange(1, 60))]
+    leader_rate, follower_rate = (
+        rng.choice((None, 2 * KB, 20 * KB, rng.randrange(2 * KB, 300 * KB))) for _ in range(2)
+    )
+    config = {name: str(value) for name, value in settings.items()}
+    _, seen = moving(batch_sizes, leader_rate, follower_rate, rng.choice(("kip", "kafka")), **config)
+    predicted: dict[int, int] = {}
+    for at_ms, size in SlowFollower(
+        batch_sizes,
+        leader_rate,
+        follower_rate,
+        settings["replica.fetch.max.bytes"],
+        settings["replica.fetch.wait.max.ms"],
+        settings["replica.fetch.backoff.ms"],
+        settings["replication.quota.window.num"],
+        1000 * settings["replication.quota.window.size.seconds"],
+    ).run():
+        predicted[at_ms] = predicted.get(at_ms, 0) + size
+    assert seen == list(predicted.items())
+
+
 @pytest.mark.parametrize(("leader_rate", "follower_rate"), [(500 * KB, None), (None, 500 * KB), (500 * KB, 500 * KB)])
 def test_R3_a_reassignment_takes_what_its_size_says(leader_rate: int | None, follower_rate: int | None) -> None:
     """throttling_test.py: at least 0.9 times size / rate; at most what one fetch more is worth."""
@@ -411,6 +443,68 @@ def test_R7_a_throttled_follower_wakes_only_when_kafkas_would() -> None:
             cluster.advance(deadline - cluster.now_ms)
             events.append(cluster.now_ms - started)
         assert events == list(range(1000 // wakes, 10_001, 1000 // wakes))
+
+
+def throttled_move(side: str, rate: int) -> VirtualCluster:
+    """A partition with 5 batches of 500 kB begins to move from broker 0 to broker 1."""
+    cluster = VirtualCluster(2, semantics="kafka")
+    cluster.state.controller.create_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
+    cluster.run()
+    fill(cluster, "t", *[batch_of_bytes(500 * KB)] * 5)
+    cluster.advance(60_000)
+    set_list(cluster, side, "*")
+    set_rate(cluster, side, rate)
+    cluster.state.controller.reassign("t", 0, [1])
+    cluster.run()
+    return cluster
+
+
+@pytest.mark.parametrize(("side", "step_ms"), [(LEADER, 500), (FOLLOWER, 1000)])
+def test_R6_R7_an_append_does_not_wake_a_real_follower_that_is_throttled(side: str, step_ms: int) -> None:
+    cluster = throttled_move(side, 200 * KB)
+    started, seen = cluster.now_ms, []
+    assert replica(cluster, 1).log.log_end_offset == 2
+    while replica(cluster, 1).log.log_end_offset < 10:
+        before = replica(cluster, 1).log.log_end_offset
+        cluster.advance(10)
+        at_ms = cluster.now_ms - started
+        if replica(cluster, 1).log.log_end_offset > before:
+            seen.append(at_ms)
+        held_back = side == FOLLOWER or quota(cluster, LEADER, 0).exceeded(cluster.now_ms)
+        if at_ms % 700 == 30 and held_back and replica(cluster, 0).log.log_end_offset < 10:
+            fill(cluster, "t", batch_of_bytes(100))
+    assert seen and all(at_ms % step_ms == 0 for at_ms in seen)
+
+
+def is_quiet(cluster: VirtualCluster) -> bool:
+    """No follower has anything to do soon; compaction looks every 15 s, retention every five minutes."""
+    deadline = cluster.state.timers.next_deadline_ms()
+    return deadline is None or deadline - cluster.now_ms > 2000
+
+
+@pytest.mark.parametrize("side", [LEADER, FOLLOWER])
+def test_R7_a_cut_link_a_stop_and_a_deletion_end_the_waiting(side: str) -> None:
+    cluster = throttled_move(side, 200 * KB)
+    [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
+    fetcher.cut_link(True, cluster.now_ms)
+    cluster.run()
+    cluster.advance(60_000)
+    assert replica(cluster, 1).log.log_end_offset == 2 and is_quiet(cluster)
+    fetcher.cut_link(False, cluster.now_ms)
+    cluster.run()
+    assert replica(cluster, 1).log.log_end_offset == 4  # all is forgiven
+    cluster.state.stop_broker(1)
+    cluster.run()
+    cluster.advance(60_000)
+    assert is_quiet(cluster)
+    cluster.state.start_broker(1)
+    cluster.run()
+    assert replica(cluster, 1).isr == {1} or replica(cluster, 1).log.log_end_offset == 5
+    cluster = throttled_move(side, 200 * KB)
+    cluster.state.controller.delete_topic("t")
+    cluster.run()
+    cluster.advance(5000)
+    assert is_quiet(cluster)
 
 
 def test_R7_D11_a_follower_in_sync_is_never_left_out_and_what_it_takes_counts() -> None:
