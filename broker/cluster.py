@@ -102,7 +102,7 @@ class Cluster:
         self.journal = Journal()
         self.forced_throttles = ForcedThrottles()
         self.holds_back = release.holds_back(release_name)
-        self.config = ClusterConfig(config, profile_defaults(profile, brokers))
+        self.config = ClusterConfig(config, profile_defaults(profile, brokers), self.strict_kip)
         nobody = sorted(i for i in self.config.static_broker if i >= brokers)
         if nobody:
             name = next(iter(self.config.static_broker[nobody[0]]))

@@ -36,8 +36,11 @@ class Source(IntEnum):
     DEFAULT = 5
 
 
-def parse(setting: Setting, text: str) -> Any:
-    """The typed value of `text`. Raises ConfigError naming the setting, the allowed values and an example."""
+def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
+    """The typed value of `text`. Raises ConfigError naming the setting, the allowed values and an example.
+
+    strict_kip: how the `semantics` switch stands, for lists that the documents and the broker write differently (D10).
+    """
     value = _convert(setting, text)
     if isinstance(value, int | float) and not isinstance(value, bool):
         too_low = setting.low is not None and value < setting.low
@@ -47,6 +50,10 @@ def parse(setting: Setting, text: str) -> Any:
     if setting.choices:
         items = value.split(",") if setting.kind == "list" else [value]
         if not all(item.strip() in setting.choices for item in items):
+            raise _bad(setting, text)
+    if setting.items is not None and value != "*":
+        form = setting.items[0 if strict_kip else 1]
+        if not all(re.fullmatch(form, item.strip()) for item in value.split(",")):
             raise _bad(setting, text)
     return value
 
@@ -130,12 +137,16 @@ class ClusterConfig:
     """All settings of a cluster's brokers. `for_broker` gives one broker's view.
 
     static: "name" or "<broker id>.name" to text, as on the command line, or to the number or truth it stands for.
-    Raises ConfigError for unknown names and bad values.
+    strict_kip: the `semantics` switch (D10). Raises ConfigError for unknown names and bad values.
     """
 
     def __init__(
-        self, static: Mapping[str, object] | None = None, defaults: Mapping[str, object] | None = None
+        self,
+        static: Mapping[str, object] | None = None,
+        defaults: Mapping[str, object] | None = None,
+        strict_kip: bool = True,
     ) -> None:
+        self.strict_kip = strict_kip
         self.static_all: dict[str, Any] = {}
         self.static_broker: dict[int, dict[str, Any]] = {}
         self.dynamic_all: dict[str, Any] = {}
@@ -151,12 +162,17 @@ class ClusterConfig:
 
     def without_effect(self) -> list[str]:
         """The settings given at start that are accepted and change nothing, in the order given."""
-        return [key for key in self._given if not broker_setting(split_broker(key)[1]).acts]
+        settings = {key: broker_setting(split_broker(key)[1]) for key in self._given}
+        return [key for key, setting in settings.items() if setting.only_dynamic or not setting.acts]
 
     def reset(self) -> None:
         """Forget what was changed while running."""
         self.dynamic_all.clear()
         self.dynamic_broker.clear()
+
+    def dynamic_of(self, broker_id: int) -> dict[str, Any]:
+        """What was set for one broker while it ran; to be changed in place."""
+        return self.dynamic_broker.setdefault(broker_id, {})
 
     def default(self, name: str) -> Any:
         return self._profile[name] if name in self._profile else broker_setting(name).default
@@ -185,7 +201,10 @@ class ClusterConfig:
         ]
 
     def get(self, broker_id: int, name: str) -> Any:
-        return self.layers(broker_id, name)[0][0]
+        layers = self.layers(broker_id, name)
+        if BROKER_SETTINGS[name].only_dynamic:
+            return next(value for value, source in layers if source is not Source.STATIC_BROKER)
+        return layers[0][0]
 
     def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
         """A topic setting's value as broker `broker_id` sees it."""
@@ -195,8 +214,11 @@ class ClusterConfig:
         return TOPIC_SETTINGS[name].default if broker_name is None else self.get(broker_id, broker_name)
 
     def describe_broker(self, broker_id: int, name: str) -> Described:
+        setting = broker_setting(name)
         layers = tuple((name, as_text(value), source) for value, source in self.layers(broker_id, name))
-        return Described(broker_setting(name), name, layers[0][1], layers[0][2], layers)
+        # What has an effect only when it is set while a broker runs has no default to tell of.
+        shown = layers[:-1] if setting.only_dynamic else layers
+        return Described(setting, name, layers[0][1], layers[0][2], shown)
 
     def given_to_listeners(self, broker_id: int) -> list[str]:
         """The names of all settings that are given for single listeners."""
@@ -220,17 +242,26 @@ class ClusterConfig:
                 if value == 0 and broker_setting(name).per_listener:
                     raise ConfigError(f"{name}=0: allowed is 1 or more while the broker runs, for example {name}=100")
 
+    def is_shown(self, broker_id: int, name: str) -> bool:
+        """Whether a broker describes a setting at all: those of replication quotas only where somebody has set them (`DynamicConfig`)."""
+        return not BROKER_SETTINGS[name].only_dynamic or bool(self._given_layers(broker_id, name))
+
     def describe_topic(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Described:
         setting = TOPIC_SETTINGS[name]
         layers: list[tuple[str, str | None, Source]] = []
         if name in overrides:
-            layers.append((name, overrides[name], Source.TOPIC))
+            layers.append((name, self._shown(setting, overrides[name]), Source.TOPIC))
         broker_name = BROKER_NAME_OF_TOPIC_SETTING.get(name)
-        if broker_name is None:
-            layers.append((name, as_text(setting.default), Source.DEFAULT))
-        else:
+        if broker_name is not None:
             layers += ((broker_name, as_text(v), source) for v, source in self.layers(broker_id, broker_name))
-        return Described(setting, name, layers[0][1], layers[0][2], tuple(layers))
+        # No broker setting stands behind the default of a setting that only topics have.
+        _, value, source = layers[0] if layers else (name, as_text(setting.default), Source.DEFAULT)
+        return Described(setting, name, value, source, tuple(layers))
+
+    def _shown(self, setting: Setting, text: str) -> str:
+        """The shipped broker tidies lists; the documents know nothing of that (D10)."""
+        tidy = setting.kind == "list" and not self.strict_kip
+        return ",".join(item.strip() for item in text.split(",")) if tidy else text
 
     def for_broker(self, broker_id: int) -> BrokerConfig:
         return BrokerConfig(self, broker_id)
@@ -264,10 +295,10 @@ def split_broker(key: str) -> tuple[int | None, str]:
     return (int(head), rest) if dot and head.isdecimal() else (None, key)
 
 
-def check_topic_settings(overrides: Mapping[str, str]) -> None:
+def check_topic_settings(overrides: Mapping[str, str], strict_kip: bool = True) -> None:
     """Raises ConfigError for the first unknown name or bad value."""
     for name, text in overrides.items():
-        parse(topic_setting(name), text)
+        parse(topic_setting(name), text, strict_kip)
 
 
 def connection_overrides(text: str) -> dict[str, int]:

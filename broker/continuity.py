@@ -64,6 +64,8 @@ class Continuity:
             (cluster.config.dynamic_all if of_all else cluster.config.dynamic_broker.setdefault(broker_id, {})).update(
                 known
             )
+        for node in cluster.nodes:
+            node.replicas.limit_replication()
         for (components, key), value in left.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         cluster.quota_store.before_change = self.remember_quotas

@@ -93,6 +93,12 @@ class Node:
     def image(self) -> Image:
         return self.cluster.controller.image
 
+    @property
+    def log_dir(self) -> str:
+        """The one directory that this broker tells of, be there one or not."""
+        given = self.config["log.dirs"] or self.config["log.dir"]
+        return str(given).split(",")[0].strip() or f"/kafkaproto/broker-{self.broker_id}"
+
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
         """What this broker offers, by api key."""
@@ -119,6 +125,7 @@ class Node:
         self.quotas.close()
         self.quotas = self._new_quotas()
         self.connection_quotas.forget_rates()
+        self.replicas.limit_replication()
 
     def scripted_cost_ms(self, api_key: int) -> float:
         """What a test said that handling a request of this API costs, where time is not real."""

@@ -20,6 +20,8 @@ class Setting:
     topic_name: the topic setting of which this broker setting is the default. dynamic: may be changed while the broker runs.
     per_listener: `listener.name.<listener>.<name>` holds for one listener.
     coarser: settings that hold where this one is not given, the first that is: (name, how many of our unit its unit has).
+    only_dynamic: given at start it is accepted and changes nothing (R-12). items: what each item of a list has to match, under `kip`
+    and under `kafka` (D10), unless the whole is `*`; item_form: the same in words.
     """
 
     name: str
@@ -33,6 +35,9 @@ class Setting:
     topic_name: str | None = None
     coarser: tuple[tuple[str, int], ...] = ()
     per_listener: bool = False
+    only_dynamic: bool = False
+    items: tuple[str, str] | None = None
+    item_form: str = ""
 
     @property
     def allowed(self) -> str:
@@ -40,6 +45,8 @@ class Setting:
         if self.choices:
             kind = "any of" if self.kind == "list" else "one of"
             return f"{kind} {', '.join(self.choices)}"
+        if self.item_form:
+            return self.item_form
         if self.kind == "boolean":
             return "true or false"
         if self.low is not None or self.high is not None:
@@ -50,6 +57,8 @@ class Setting:
 
     @property
     def example(self) -> str:
+        if self.items is not None:
+            return f"{self.name}=0:1,0:2"
         if self.default is None or self.default == "":
             return f"{self.name}={self.choices[0] if self.choices else 'a'}"
         value = str(self.default).lower() if self.kind == "boolean" else self.default
@@ -187,19 +196,22 @@ _BROKER = (
     _int("replica.fetch.response.max.bytes", 10485760, 0),
     _int("replica.fetch.min.bytes", 1),
     _int("replica.fetch.wait.max.ms", 500),
-    _int("replica.fetch.backoff.ms", 1000, 0, acts=False),
+    _int("replica.fetch.backoff.ms", 1000, 0),
     _int("num.replica.fetchers", 1, 1, acts=False, dynamic=True),
     _bool("auto.leader.rebalance.enable", True),
     _long("leader.imbalance.check.interval.seconds", 300, 1),
     # Quotas
     _int("quota.window.num", 11, 1),
     _int("quota.window.size.seconds", 1, 1),
-    _int("replication.quota.window.num", 11, 1, acts=False),
-    _int("replication.quota.window.size.seconds", 1, 1, acts=False),
+    _int("replication.quota.window.num", 11, 1),
+    _int("replication.quota.window.size.seconds", 1, 1),
+    _int("alter.log.dirs.replication.quota.window.num", 11, 1, acts=False),
+    _int("alter.log.dirs.replication.quota.window.size.seconds", 1, 1, acts=False),
     _int("controller.quota.window.num", 11, 1),
     _int("controller.quota.window.size.seconds", 1, 1),
-    _long("leader.replication.throttled.rate", LONG_MAX, 0, acts=False, dynamic=True),
-    _long("follower.replication.throttled.rate", LONG_MAX, 0, acts=False, dynamic=True),
+    _long("leader.replication.throttled.rate", LONG_MAX, 0, dynamic=True, only_dynamic=True),
+    _long("follower.replication.throttled.rate", LONG_MAX, 0, dynamic=True, only_dynamic=True),
+    _long("replica.alter.log.dirs.io.max.bytes.per.second", LONG_MAX, 0, acts=False, dynamic=True, only_dynamic=True),
     _string("quota.producer.default", None),
     _string("quota.consumer.default", None),
     _string("quota.producer.override", None),
@@ -225,9 +237,22 @@ _BROKER = (
     _int("kafkaproto.replica.delay.ms", 0, 0),
 )
 
+
+def _throttled_replicas(name: str) -> Setting:
+    """R-1. KIP-73 writes `partition-broker`, its implementation `partition:broker` (D10); an item may be empty."""
+    return Setting(
+        name,
+        "list",
+        "",
+        dynamic=True,
+        items=("([0-9]+[:-][0-9]+)?", "([0-9]+:[0-9]+)?"),
+        item_form="* or a list of partition:broker",
+    )
+
+
 _TOPIC_ONLY = (
-    Setting("leader.replication.throttled.replicas", "list", "", acts=False, dynamic=True),
-    Setting("follower.replication.throttled.replicas", "list", "", acts=False, dynamic=True),
+    _throttled_replicas("leader.replication.throttled.replicas"),
+    _throttled_replicas("follower.replication.throttled.replicas"),
     _bool("remote.storage.enable", False, acts=False, dynamic=True),
     _int("segment.index.bytes", 10485760, 4, acts=False, dynamic=True),
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
 from broker.metadata.image import Image
+from broker.replication.partition import Partition
 from broker.replication.replica_manager import ReplicaManager
 from broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
@@ -75,26 +76,28 @@ class DelayedFetch:
             partition.watchers[self] = None
         self._timer = timers.at(deadline_ms, self._complete)
 
-    def is_due(self) -> bool:
+    def is_due(self, now_ms: int) -> bool:
         """F-29: is there enough now, or no sense in waiting? Kafka asks this before it parks a fetch, too."""
-        return self._pointless() or self._available() >= self._min_bytes
+        return self._pointless(now_ms) or self._available(now_ms) >= self._min_bytes
 
     def check(self, now_ms: int) -> None:
         """A partition changed."""
-        if not self.done and self.is_due():
+        if not self.done and self.is_due(now_ms):
             self._complete(now_ms)
 
-    def _pointless(self) -> bool:
+    def _pointless(self, now_ms: int) -> bool:
         """A. the partition is gone; B. leadership or epoch moved; C. what may be seen ends below the asked offset (D1);
 
-        D. one read cannot get past the end of a segment; E. the logs part; F. a follower's high watermark is stale (D5)."""
+        D. one read cannot get past the end of a segment, unless nothing may be read (R-6); E. the logs part;
+
+        F. a follower's high watermark is stale (D5)."""
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):
                 return True
             log, bound = partition.log, self._reader.bound(self._params, partition)
             if fetch.offset > bound or fetch.offset < log.log_start_offset:
                 return True
-            if log.is_on_older_segment(fetch.offset, bound):
+            if log.is_on_older_segment(fetch.offset, bound) and not self._is_throttled(partition, now_ms):
                 return True
             if fetch.last_epoch >= 0 and log.divergence(fetch.last_epoch, fetch.offset) is not None:
                 return True
@@ -102,14 +105,19 @@ class DelayedFetch:
                 return True
         return False
 
-    def _available(self) -> int:
-        """Bytes between the asked offsets and what may be seen, each partition cut to its own limit only (F-30)."""
+    def _available(self, now_ms: int) -> int:
+        """Bytes between the asked offsets and what may be seen, each partition cut to its own limit only (F-30).
+
+        What is throttled has none (R-6)."""
         total = 0
         for fetch, partition in self._partitions:
             bound = self._reader.bound(self._params, partition)
-            if fetch.offset < bound:
+            if fetch.offset < bound and not self._is_throttled(partition, now_ms):
                 total += min(partition.log.bytes_between(fetch.offset, bound), max(0, fetch.max_bytes))
         return total
+
+    def _is_throttled(self, partition: Partition, now_ms: int) -> bool:
+        return self._params.replica_id >= 0 and self._reader.throttles(self._params, partition, now_ms)
 
     def _complete(self, now_ms: int) -> None:
         if self.done:

@@ -142,7 +142,7 @@ class Reader:
                 result = self._offsets(partition)
                 result.preferred_read_replica = preferred
                 return result
-        return self._slice(params, fetch, partition, remaining, privileged)
+        return self._slice(params, fetch, partition, remaining, privileged, now_ms)
 
     def check(self, params: FetchParams, fetch: PartitionFetch, partition: Partition) -> int:
         """Epoch, leadership, membership (F-21, F-24, F-25); 0 when the partition may be read."""
@@ -162,7 +162,13 @@ class Reader:
         return params.client is not None and partition.is_leader and not params.from_follower
 
     def _slice(
-        self, params: FetchParams, fetch: PartitionFetch, partition: Partition, remaining: int, privileged: bool
+        self,
+        params: FetchParams,
+        fetch: PartitionFetch,
+        partition: Partition,
+        remaining: int,
+        privileged: bool,
+        now_ms: int,
     ) -> PartitionRead:
         log = partition.log
         result = self._offsets(partition)
@@ -181,6 +187,8 @@ class Reader:
             # F-13: with something to read a negative limit is an error of the server, without it is not looked at.
             readable = log.bytes_between(fetch.offset, self.bound(params, partition)) > 0
             return failed(ErrorCode.UNKNOWN_SERVER_ERROR) if readable else result
+        if params.replica_id >= 0 and self.throttles(params, partition, now_ms):
+            return result
         part = log.read(fetch.offset, limit, self.bound(params, partition), at_least_one=privileged)
         result.records = part.records
         result.size_bytes = part.size_bytes
@@ -210,6 +218,16 @@ class Reader:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)
         result.error_code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
         return result
+
+    def throttles(self, params: FetchParams, partition: Partition, now_ms: int) -> bool:
+        """R-4: whether a follower gets nothing of a partition now. Never those in sync (D11); consumers are not asked about (R-8)."""
+        quota = self._replicas.leader_quota
+        return (
+            quota.active
+            and params.replica_id not in partition.isr
+            and quota.lists(partition.topic, partition.index)
+            and quota.exceeded(now_ms)
+        )
 
     def owes_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
         """D5: under `kip` a follower that has not heard the current high watermark is answered at once."""

@@ -54,7 +54,7 @@ def describe_configs(context: RequestContext, request: DescribeConfigsRequest) -
 def _resource(
     context: RequestContext, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
-    result = DescribeConfigsResult(0, None, resource.resource_type, resource.resource_name)
+    result = DescribeConfigsResult(0, "", resource.resource_type, resource.resource_name)
     try:
         if resource.resource_type == TOPIC:
             described = _topic(context, resource.resource_name)
@@ -94,7 +94,8 @@ def _broker(context: RequestContext, name: str) -> Iterable[Described]:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"A broker describes itself only: expected {own_id}, but received {name}"
         )
-    return [config.describe_broker(own_id, key) for key in (*BROKER_SETTINGS, *config.given_to_listeners(own_id))]
+    shown = [key for key in BROKER_SETTINGS if config.is_shown(own_id, key)]
+    return [config.describe_broker(own_id, key) for key in (*shown, *config.given_to_listeners(own_id))]
 
 
 def _config(
@@ -104,7 +105,8 @@ def _config(
     result = DescribeConfigsResourceResult(
         described.name,
         described.value,
-        read_only=resource_type == BROKER and not setting.dynamic,
+        # Kafka keeps replication quotas apart from what it calls dynamic, and says so here.
+        read_only=resource_type == BROKER and (setting.only_dynamic or not setting.dynamic),
         is_default=version == 0 and described.source == Source.DEFAULT,  # later versions say where a value comes from
         config_source=int(described.source),
         config_type=TYPE_NUMBERS[setting.kind],

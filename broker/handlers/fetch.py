@@ -25,8 +25,9 @@ from broker.fetch.session import FetchContext, PartitionRequest
 from broker.metadata.image import Image
 from broker.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
 from broker.replication.selector import ClientMetadata
-from kafkaproto.api import ApiKey
+from kafkaproto.api import ApiKey, codec
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.messages.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -96,7 +97,7 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         lambda: node.image,
         lambda read, at_ms: operation.complete(lambda: answer.build(read(at_ms), at_ms), at_ms),
     )
-    if delayed.is_due():
+    if delayed.is_due(now_ms):
         return answer.build(results, now_ms)
     operation = DelayedOperation(delayed.abandon)
     delayed.park(node.timers, now_ms + params.max_wait_ms)
@@ -244,6 +245,7 @@ class _Answer:
             message.session_id, message.error_code = answer.session_id, int(answer.error_code)
             if self._params.from_follower:
                 self._told(results)
+                self._count_throttled(message, now_ms)
 
         def emptied() -> FetchResponse:
             answer = self._session.throttled()
@@ -259,6 +261,25 @@ class _Answer:
             (key, told(self._params, fetches[key], read, find(fetches[key].topic, fetches[key].index)))
             for key, read in news
         ]
+
+    def _count_throttled(self, message: FetchResponse, now_ms: int) -> None:
+        """R-5: 4 and the size of the answer as if it had the listed partitions only."""
+        node, context = self._context.node, self._context
+        quota = node.replicas.leader_quota
+        if not quota.active:
+            return
+        by_id = context.api_version >= FIRST_VERSION_BY_ID
+        listed = FetchResponse()
+        for topic in message.responses:
+            known = node.image.topic_by_id(topic.topic_id) if by_id else node.image.topics.get(topic.topic)
+            name = "" if known is None else known.name
+            partitions = [p for p in topic.partitions if quota.lists(name, p.partition_index)]
+            if partitions:
+                listed.responses.append(FetchableTopicResponse(topic.topic, topic.topic_id, partitions))
+        out = start_frame()
+        splices: list[tuple[int, Any]] = []
+        codec(ApiKey.FETCH, context.api_version).encode_response(listed, out, splices)
+        quota.record(LENGTH_BYTES + finish_frame(out, splices), now_ms)
 
     def _told(self, results: list[PartitionRead]) -> None:
         for one, result in zip(self._fetches, results, strict=True):

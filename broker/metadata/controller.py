@@ -129,7 +129,7 @@ class Controller:
         if name in self.image.topics:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         try:
-            check_topic_settings(configs or {})
+            check_topic_settings(configs or {}, self._config.strict_kip)
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
         count = len(assignment) if assignment else partitions
@@ -247,7 +247,7 @@ class Controller:
         topic = self.image.topics.get(name)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
-        check_topic_settings(configs)
+        check_topic_settings(configs, self._config.strict_kip)
         self._publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""The arithmetic of client quotas: a rate over sampled windows, and the time to wait when it is too high (Q-2 to Q-6).
+"""The arithmetic of quotas: a rate over sampled windows (Q-2 to Q-5, R-3), and the time to wait when it is too high (Q-6).
 
 Pure numbers: knows no quota, no client, no clock, and imports nothing of the broker, so that other programs can use it
-alone. Every operation is done in doubles in the order in which Kafka does it (`SampledStat`, `Rate`, `QuotaUtils`,
-since 3.8), so that the results are equal to the last bit.
+alone. Every operation is done in doubles in the order in which Kafka does it (`SampledStat`, `Rate`, `SimpleRate`,
+`QuotaUtils`, since 3.8), so that the results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -151,3 +151,15 @@ class SampledRate:
         self._sums[slot] = 0.0
         self._starts_ms[slot] = now_ms
         self._lasts_ms[slot] = now_ms
+
+
+class SimpleRate(SampledRate):
+    """The same over the time that has really passed since the oldest sample began, one window at least (R-3).
+
+    No windows are made up that never were: a burst in the first instant counts as if it had come in one window.
+    """
+
+    __slots__ = ()
+
+    def _span_ms(self, elapsed_ms: int) -> int:
+        return max(elapsed_ms, self._window_ms)

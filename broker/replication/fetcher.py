@@ -2,7 +2,10 @@
 
 One fetcher per (follower, leader) pair. An append at the leader completes the parked fetch in the same turn; the next fetch
 acknowledges what came. An idle fetcher costs no event: the fetches that Kafka's follower would repeat every
-replica.fetch.wait.max.ms are accounted for when somebody asks when it was last caught up.
+replica.fetch.wait.max.ms are accounted for when somebody asks when it was last caught up. While replication from this leader
+is throttled they are made, because each of them counts (R-5).
+Who is throttled waits as in Kafka: at the leader for the end of a fetch's wait (R-6); left out of the request, until the next one
+is built, which is replica.fetch.backoff.ms later if nothing is left to ask for (R-7).
 Must never know wire messages or clients.
 """
 
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from broker.quota.replication_quotas import ReplicationQuota, answer_bytes
 from broker.replication.partition import Partition
 from broker.timers import Timer, Timers
 from broker.turn import Turn
@@ -22,6 +26,7 @@ class FetcherSettings:
     partition_max_bytes: int
     response_max_bytes: int
     wait_max_ms: int
+    backoff_ms: int
     delay_ms: int
     strict_kip: bool
 
@@ -35,9 +40,14 @@ class Wish:
 
 
 class Pull:
-    """One partition of a fetcher. due: the next fetch asks for it, from ready_ms on."""
+    """One partition of a fetcher. due: the next answer has something for it, from ready_ms on.
 
-    __slots__ = ("due", "follower", "leader", "ready_ms", "wish")
+    asked: the fetch that is under way asks for it. left_out: the limit forbids that (R-7).
+    lag: records behind the leader's high watermark as of the last answer that brought some, None before the first answer.
+    told: high watermark and log start of the last answer, None if there was none since it was left out.
+    """
+
+    __slots__ = ("asked", "due", "follower", "lag", "leader", "left_out", "ready_ms", "told", "wish")
 
     def __init__(self, leader: Partition, follower: Partition, wish: Wish | None) -> None:
         self.leader = leader
@@ -45,6 +55,14 @@ class Pull:
         self.wish = wish
         self.due = True
         self.ready_ms = 0
+        self.asked = False
+        self.left_out = False
+        self.lag: int | None = None
+        self.told: tuple[int, int] | None = None
+
+    @property
+    def name(self) -> tuple[str, int]:
+        return self.leader.topic, self.leader.index
 
     @property
     def hold_at(self) -> int | None:
@@ -62,7 +80,10 @@ class Pull:
 
 
 class ReplicaFetcher:
-    """What broker `follower_id` pulls from one leader. Partitions that were answered with data go to the end of the order (R-9)."""
+    """What broker `follower_id` pulls from one leader. Partitions that were answered with data go to the end of the order (R-9).
+
+    leader_quota, follower_quota: what the leader's broker may send, what this one may take.
+    """
 
     def __init__(
         self,
@@ -71,8 +92,12 @@ class ReplicaFetcher:
         turn: Turn,
         timers: Timers,
         wishes: dict[tuple[str, int], Wish],
+        leader_quota: ReplicationQuota,
+        follower_quota: ReplicationQuota,
     ) -> None:
         self.follower_id = follower_id
+        self._leader_quota = leader_quota
+        self._follower_quota = follower_quota
         self._wishes = wishes
         """Shared by all fetchers of a broker, as a wish outlives a leader."""
         self._settings = settings
@@ -82,6 +107,9 @@ class ReplicaFetcher:
         self._parked_ms: int | None = None
         self._timer: Timer | None = None
         self._queued = False
+        self._any_left_out = False
+        self._wait_ends_ms: int | None = None
+        """When the parked fetch will be answered in any case; only kept while such answers count."""
         self.cut = False
         """The link to the leader is cut: nothing goes over it."""
 
@@ -90,7 +118,8 @@ class ReplicaFetcher:
     def add(self, leader: Partition, follower: Partition) -> None:
         """Begin to follow; the follower's log has been truncated to what the leader shares."""
         key = (leader.topic, leader.index)
-        self._pulls[key] = Pull(leader, follower, self._wishes.get(key))
+        pull = self._pulls[key] = Pull(leader, follower, self._wishes.get(key))
+        pull.left_out = self._leaves_out(pull, self._turn.now_ms)
         leader.pullers[self.follower_id] = self
         follower.following = self
         self._soon()
@@ -115,6 +144,13 @@ class ReplicaFetcher:
     def partitions(self) -> list[tuple[str, int]]:
         """In the order in which the next fetch names them."""
         return list(self._pulls)
+
+    @property
+    def lag(self) -> int:
+        """Records that the leader has and this follower lacks, of all its partitions."""
+        return sum(
+            max(0, pull.leader.log.log_end_offset - pull.follower.log.log_end_offset) for pull in self._pulls.values()
+        )
 
     # ---- from the test's side ------------------------------------------------------------------------------------------------
 
@@ -150,6 +186,7 @@ class ReplicaFetcher:
         self.cut = cut
         for pull in self._pulls.values():
             pull.due = True
+            pull.asked = False
         self._soon()
 
     # ---- fetching ------------------------------------------------------------------------------------------------------------
@@ -157,18 +194,22 @@ class ReplicaFetcher:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """The leader's partition has something new. A. records, or under `kip` a high watermark (D5): the parked fetch completes.
 
-        B. only a high watermark or a log start: told with the answer to the fetch that is parked now, when its wait is over (N-10).
+        B. only a high watermark or a log start: told with the answer to the fetch that is parked now, when its wait is over (N-10);
+
+        C. the leader may not send more: asked again then (R-6); D. no fetch asks for it (R-7).
         """
         pull = self._pulls.get((partition.topic, partition.index))
         if pull is None or pull.is_held:
             return
         self.note_idle_fetches(now_ms)
-        stale = self._is_stale(pull)
-        if self._has_more(pull) or (stale and self._settings.strict_kip):
+        if pull.left_out:
+            return  # no fetch asks for it; whether the next one does is decided when that is built
+        stale, throttled = self._is_stale(pull), self._is_throttled(pull, now_ms)
+        if (self._has_more(pull) and not throttled) or (stale and self._settings.strict_kip):
             self._fetch_next(pull, now_ms, self._settings.delay_ms)
-        elif stale or self._starts_later(pull):
+        elif throttled or stale or self._starts_later(pull):
             pull.due = True
-            self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
+            self._wait_until(self._end_of_wait_ms(now_ms))
 
     def tell_again(self, partition: Partition, now_ms: int) -> None:
         """The leader is wrong about the follower: it hears the truth with the next fetch, when the parked one's wait is over.
@@ -176,10 +217,14 @@ class ReplicaFetcher:
         The follower's own log start moved (N-15), or somebody else fetched in its name (N-12).
         """
         pull = self._pulls.get((partition.topic, partition.index))
-        if pull is not None and not pull.is_held:
+        if pull is not None and not pull.is_held and not pull.left_out:
             self.note_idle_fetches(now_ms)
             pull.due = True
-            self._wait_until((now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms)
+            self._wait_until(self._end_of_wait_ms(now_ms))
+
+    def _end_of_wait_ms(self, now_ms: int) -> int:
+        """When the fetch that is parked now is answered in any case."""
+        return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
         """Account for the empty fetches since the fetch was parked: each came replica.fetch.wait.max.ms after the one before."""
@@ -192,7 +237,8 @@ class ReplicaFetcher:
         self._parked_ms = repeated_ms
         for pull in self._pulls.values():
             known = pull.leader.followers.get(self.follower_id)
-            if known is not None and not pull.is_held and not pull.is_on_its_way(now_ms):
+            # Who is due, or left out, is no repetition: the leader learns of it from the fetch that asks for it.
+            if known is not None and not pull.is_held and not pull.due and not pull.left_out:
                 known.repeated(repeated_ms)
 
     def _fetch_next(self, pull: Pull, now_ms: int, delay_ms: int) -> None:
@@ -220,40 +266,134 @@ class ReplicaFetcher:
                 timer.cancel()
             self._timer = self._timers.at(at_ms, self._run)
 
+    def count_idle_fetches(self, now_ms: int) -> None:
+        """Replication from the leader is throttled from now on: empty fetches are made while it is."""
+        self.note_idle_fetches(now_ms)
+        if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
+            self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
+            self._wait_until(self._wait_ends_ms)
+
     def _run(self, now_ms: int) -> None:
         """The parked fetch is answered and the next one sent, until nothing is left to tell."""
         self._queued = False
+        if self._timer is not None:
+            self._timer.cancel()
         if self.cut:
             return
+        self.note_idle_fetches(now_ms)
+        heard = self._answer(now_ms)
+        if self._follower_quota.active or self._any_left_out:
+            heard += self._choose(now_ms)
+        for pull in heard:
+            self._ask(pull, now_ms)
+        self._wait(now_ms)
+
+    def _answer(self, now_ms: int) -> list[Pull]:
+        """The leader's answer. Returns whom the next fetch tells something new about."""
         remaining = self._settings.response_max_bytes
         moved = False
-        told: list[Pull] = []
-        for pull in [p for p in self._pulls.values() if p.due and p.ready_ms <= now_ms]:
+        heard: list[Pull] = []
+        listed: list[tuple[str, int]] = []
+        counts = self._leader_quota.active
+        answered = self._wait_ends_ms is not None and now_ms >= self._wait_ends_ms
+        for pull in [p for p in self._pulls.values() if p.due and p.ready_ms <= now_ms and not p.left_out]:
             pull.due = False
             if pull.is_held or not pull.leader.is_leader or pull.follower.is_leader:
                 continue
-            size = self._take(pull, remaining, at_least_one=not moved)
+            heard.append(pull)
+            # R-4: asked before anything of this answer is counted, so that a whole answer may go over the limit
+            throttled = self._is_throttled(pull, now_ms)
+            if throttled and not pull.asked:
+                continue  # its first fetch is parked
+            before = pull.told
+            size = self._take(pull, remaining, not moved, throttled)
+            answered = True
             if size:
                 moved = True
                 remaining = max(0, remaining - size)
                 self._to_the_end(pull)
-            told.append(pull)
-        for pull in told:
-            self._acknowledge(pull, now_ms)
-            if self._has_more(pull) or (self._settings.strict_kip and self._is_stale(pull)):
-                self._fetch_next(pull, now_ms, 0)
-            elif self._is_stale(pull) or self._starts_later(pull):
-                # The fetch just sent is parked; Kafka's leader tells what is new with its next answer.
-                self._wait_until(now_ms + self._settings.wait_max_ms)
-                pull.due = True
-        self._parked_ms = now_ms
+            if size or pull.told != before:
+                self._count_taken(pull, size, now_ms)
+                if counts and self._leader_quota.lists(*pull.name):
+                    listed.append((pull.leader.topic, size))
+        if counts and answered:
+            self._leader_quota.record(answer_bytes(listed), now_ms)
+        return heard
+
+    def _choose(self, now_ms: int) -> list[Pull]:
+        """R-7: what the next request leaves out. Returns what it asks for again."""
+        again: list[Pull] = []
+        forgets = False
+        for pull in self._pulls.values():
+            was, pull.left_out = pull.left_out, self._leaves_out(pull, now_ms)
+            if pull.left_out:
+                forgets |= pull.asked
+                pull.asked, pull.told, pull.due = False, None, True
+            elif was:
+                again.append(pull)
+        self._any_left_out = any(pull.left_out for pull in self._pulls.values())
+        if forgets and self._leader_quota.active and not self._asks:
+            # The session is emptied by a request that is answered at once, with nothing.
+            self._leader_quota.record(answer_bytes([]), now_ms)
+        return again
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the next request has something to ask for."""
+        return not self._any_left_out or not all(pull.left_out for pull in self._pulls.values())
+
+    def _ask(self, pull: Pull, now_ms: int) -> None:
+        """The next fetch acknowledges what the last brought, and waits at the leader for what is new."""
+        if pull.left_out:
+            return
+        pull.asked = True
+        self._acknowledge(pull, now_ms)
+        throttled = self._is_throttled(pull, now_ms)
+        if (self._has_more(pull) and not throttled) or (self._settings.strict_kip and self._is_stale(pull)):
+            self._fetch_next(pull, now_ms, 0)
+        elif throttled or pull.told is None or self._is_stale(pull) or self._starts_later(pull):
+            # The fetch just sent is parked; Kafka's leader tells what is new with its next answer.
+            self._wait_until(now_ms + self._settings.wait_max_ms)
+            pull.due = True
+
+    def _wait(self, now_ms: int) -> None:
+        """The next request is at the leader, or cannot be made."""
+        self._parked_ms = self._wait_ends_ms = None
+        if not self._asks:
+            self._wait_until(now_ms + max(1, self._settings.backoff_ms))
+        else:
+            self._parked_ms = now_ms
+            if self._any_left_out or (self._leader_quota.active and self._pulls):
+                self._wait_ends_ms = now_ms + max(1, self._settings.wait_max_ms)
+                self._wait_until(self._wait_ends_ms)
         if self._wishes:  # else nobody is slow, and none of thousands need be asked
             later = min((p.ready_ms for p in self._pulls.values() if p.is_on_its_way(now_ms)), default=None)
             if later is not None:
                 self._wait_until(later)
 
-    def _take(self, pull: Pull, remaining: int, at_least_one: bool) -> int:
-        """Append what the leader has (N-9) and hear its high watermark. Returns the bytes that moved."""
+    def _leaves_out(self, pull: Pull, now_ms: int) -> bool:
+        """R-7: listed here, not in sync as far as this follower knows, and too much has come."""
+        quota = self._follower_quota
+        return quota.active and pull.lag != 0 and quota.lists(*pull.name) and quota.exceeded(now_ms)
+
+    def _is_throttled(self, pull: Pull, now_ms: int) -> bool:
+        """R-4: whether the leader gives nothing now."""
+        quota = self._leader_quota
+        return (
+            quota.active
+            and self.follower_id not in pull.leader.isr
+            and quota.lists(*pull.name)
+            and quota.exceeded(now_ms)
+        )
+
+    def _count_taken(self, pull: Pull, size_bytes: int, now_ms: int) -> None:
+        """R-7: in sync or not."""
+        quota = self._follower_quota
+        if quota.active and quota.lists(*pull.name):
+            quota.record(size_bytes, now_ms)
+
+    def _take(self, pull: Pull, remaining: int, at_least_one: bool, throttled: bool) -> int:
+        """Append what the leader has (N-9), unless it is throttled, and hear its high watermark. Returns the bytes that moved."""
         leader, follower = pull.leader, pull.follower
         # F-18: the answer carries the high watermark as it was before this follower's own fetch moved it.
         high_watermark = leader.log.high_watermark
@@ -263,7 +403,12 @@ class ReplicaFetcher:
             follower.log.truncate_to(leader.log.log_end_offset)
             if follower.log.log_end_offset < leader.log.log_start_offset:
                 follower.log.restart_at(leader.log.log_start_offset)
-        size = follower.log.replicate_from(leader.log, limit, at_least_one=at_least_one, end_offset=pull.hold_at)
+        size = 0
+        if not throttled:
+            size = follower.log.replicate_from(leader.log, limit, at_least_one=at_least_one, end_offset=pull.hold_at)
+        if size or pull.lag is None:
+            pull.lag = max(0, high_watermark - follower.log.log_end_offset)
+        pull.told = (high_watermark, leader.log.log_start_offset)
         before = follower.log.high_watermark
         heard = high_watermark if self._settings.strict_kip else min(high_watermark, follower.log.log_end_offset)
         follower.log.high_watermark = max(heard, follower.log.log_start_offset)

@@ -36,6 +36,8 @@ class Puller(Protocol):
 
     def note_idle_fetches(self, now_ms: int) -> None: ...
 
+    def count_idle_fetches(self, now_ms: int) -> None: ...
+
 
 class Follower:
     """What the leader knows of one follower, as of its last fetch. Offsets are -1 before the first one."""
@@ -96,6 +98,7 @@ class Partition:
         "followers",
         "following",
         "gone",
+        "held_from",
         "index",
         "is_leader",
         "isr",
@@ -137,6 +140,8 @@ class Partition:
         self.epoch_start_offset = 0
         self.is_leader = False
         self.gone = False
+        self.held_from = (0, 0)
+        """Since when this replica is here (ms), and what had been written to the partition before (bytes)."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -312,6 +317,11 @@ class Partition:
         self.changed()
         if self.following is not None:
             self.following.tell_again(self, now_ms)
+
+    def bytes_in_rate(self, now_ms: int) -> float:
+        """Bytes a second that producers wrote to the partition since this replica is here; only a leader is asked."""
+        since_ms, before = self.held_from
+        return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 
     # ---- who waits -----------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ Must never know wire messages, connections, client quotas or sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from broker.config import BrokerConfig
@@ -17,6 +17,14 @@ from broker.log.retention import RetentionLimits
 from broker.log.store import MemoryBudget, Store
 from broker.log.validation import TopicLimits
 from broker.metadata.image import Image, Topic
+from broker.quota.replication_quotas import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    ReplicationQuota,
+    partitions_on,
+)
 from broker.replication.fetcher import FetcherSettings, ReplicaFetcher, Wish
 from broker.replication.partition import Partition
 from broker.replication.selector import (
@@ -138,6 +146,10 @@ class ReplicaManager:
         self.wishes: dict[tuple[str, int], Wish] = {}
         """Partition to what a test wants of this follower."""
         self.strict_kip = strict_kip
+        samples = config["replication.quota.window.num"]
+        window_ms = 1000 * config["replication.quota.window.size.seconds"]
+        self.leader_quota = ReplicationQuota("LeaderReplication", samples, window_ms)
+        self.follower_quota = ReplicationQuota("FollowerReplication", samples, window_ms)
         self._config = config
         self._stores = stores
         self._turn = turn
@@ -158,8 +170,29 @@ class ReplicaManager:
             held = self._by_topic.get(name, {})
             if held and (topic is None or any(p.topic_id != topic.topic_id for p in held.values())):
                 self._drop(name)
+            self._list_throttled(name, {} if topic is None else topic.configs)
             if topic is not None:
                 self._apply_topic(topic)
+
+    def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
+        """R-1. What a topic's settings list for this broker; parked fetches find it when they are looked at again (R-12)."""
+        before = self.leader_quota.active
+        self.leader_quota.list_topic(name, partitions_on(configs.get(LEADER_REPLICAS, ""), self.broker_id))
+        self.follower_quota.list_topic(name, partitions_on(configs.get(FOLLOWER_REPLICAS, ""), self.broker_id))
+        self._leader_quota_changed(before)
+
+    def limit_replication(self) -> None:
+        """R-2. The rates that hold now, for what was counted before, too."""
+        before = self.leader_quota.active
+        self.leader_quota.limit(self._config[LEADER_RATE])
+        self.follower_quota.limit(self._config[FOLLOWER_RATE])
+        self._leader_quota_changed(before)
+
+    def _leader_quota_changed(self, was_active: bool) -> None:
+        if self.leader_quota.active and not was_active:
+            pullers = {puller: None for partition in self.partitions.values() for puller in partition.pullers.values()}
+            for puller in pullers:
+                puller.count_idle_fetches(self._turn.now_ms)
 
     def _apply_topic(self, topic: Topic) -> None:
         settings = self._settings(topic)
@@ -210,6 +243,7 @@ class ReplicaManager:
             on_isr=self._isr_moved,
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
+        partition.held_from = self._turn.now_ms, log.store.end_position
         self.partitions[(topic.name, index)] = partition
         self._by_topic.setdefault(topic.name, {})[index] = partition
         return partition
@@ -252,7 +286,8 @@ class ReplicaManager:
         )
 
     def refresh_limits(self, image: Image) -> None:
-        """A broker setting changed: topics that inherit it take the new value."""
+        """A broker setting changed: topics that inherit it take the new value, and so does replication."""
+        self.limit_replication()
         for name, held in self._by_topic.items():
             settings = self._settings(image.topics[name])
             for partition in held.values():
@@ -293,9 +328,20 @@ class ReplicaManager:
         self._truncate_to_leader(partition, leader)
         if fetcher is None:
             fetcher = self.fetchers[leader.broker_id] = ReplicaFetcher(
-                self.broker_id, self._fetcher_settings(), self._turn, self._timers, self.wishes
+                self.broker_id,
+                self._fetcher_settings(),
+                self._turn,
+                self._timers,
+                self.wishes,
+                self._quota_of(leader.broker_id),
+                self.follower_quota,
             )
         fetcher.add(leader, partition)
+
+    def _quota_of(self, leader_id: int) -> ReplicationQuota:
+        manager = self._peers(leader_id)
+        assert manager is not None, f"broker {leader_id} is followed and does not run"
+        return manager.leader_quota
 
     def _leader_of(self, partition: Partition) -> Partition | None:
         manager = self._peers(partition.leader_id)
@@ -336,6 +382,7 @@ class ReplicaManager:
             config["replica.fetch.max.bytes"],
             config["replica.fetch.response.max.bytes"],
             config["replica.fetch.wait.max.ms"],
+            config["replica.fetch.backoff.ms"],
             config["kafkaproto.replica.delay.ms"],
             self.strict_kip,
         )
@@ -347,6 +394,8 @@ class ReplicaManager:
         for fetcher in self.fetchers.values():
             fetcher.close()
         self.fetchers.clear()
+        self.leader_quota.forget_samples()
+        self.follower_quota.forget_samples()
 
     # ---- in-sync replicas ----------------------------------------------------------------------------------------------------
 

@@ -188,7 +188,7 @@ async def _run(options: argparse.Namespace) -> None:
                 "profile test: small internal topics, no initial rebalance delay; --profile kafka has Kafka's defaults"
             )
         for name in cluster.config.without_effect():
-            logger.warning("%s is accepted and has no effect yet", name)
+            logger.warning("%s is accepted and has no effect", name)
         sys.stdout.write("".join(f"{address}\n" for address in server.bootstrap))
         sys.stdout.flush()
         loop.call_soon(_get_ready, cluster)

@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TypedDict, TypeVar
 
+from broker import metrics
 from broker.clock import JumpClock, ManualClock, SystemClock
 from broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
 from broker.config import as_text, check_topic_settings
+from broker.dynamic_config import ALL_BROKERS, BrokerResource, Change, Operation, change
 from broker.errors import KafkaError
 from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from broker.faults.rules import ForcedThrottle
 from broker.metadata.image import PartitionState
+from broker.metrics import Metrics
 from broker.quota.entities import parse_entity
 from broker.quota.precedence import Semantics
 from broker.release import DEFAULT_RELEASE
@@ -251,6 +254,26 @@ class Handle(ABC):
             )
         self._run(lambda: self.state.set_request_cost(api, cost_ms))
 
+    # ---- metrics -------------------------------------------------------------------------------------------------------------
+
+    def metrics(
+        self, name: str | None = None, group: str | None = None, broker: int | None = None, **tags: str
+    ) -> Metrics:
+        """What Kafka's metrics would say now, by name, group, tags and broker id; those that fit what is given.
+
+        A snapshot: `c.metrics("byte-rate", "Produce", user="alice")`; write dashes in the names of tags as underscores.
+        """
+        wanted = {(key.replace("_", "-"), value) for key, value in tags.items()}
+        found = self._run(lambda: metrics.snapshot(self.state, self.state.turn.now_ms))
+        return {
+            key: value
+            for key, value in found.items()
+            if name in (None, key.name)
+            and group in (None, key.group)
+            and broker in (None, key.broker_id)
+            and wanted <= set(key.tags)
+        }
+
     # ---- brokers and replicas ------------------------------------------------------------------------------------------------
 
     def partition(self, topic: str, index: int) -> PartitionState:
@@ -263,6 +286,18 @@ class Handle(ABC):
             return state
 
         return self._run(find)
+
+    def alter_broker(self, broker_id: int | None = None, **configs: object) -> None:
+        """Set what Kafka lets be changed while brokers run, of one broker or of all (None); write dots as underscores, None removes.
+
+        Raises KafkaError 42 with the reason.
+        """
+        changes = [
+            Change(name.replace("_", "."), Operation.DELETE if value is None else Operation.SET, as_text(value))
+            for name, value in configs.items()
+        ]
+        resource = BrokerResource(self.state, ALL_BROKERS if broker_id is None else self.broker(broker_id).broker_id)
+        self._run(lambda: change(resource, changes, self.state.strict_kip))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make an in-sync replica the leader."""

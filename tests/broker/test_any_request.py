@@ -93,7 +93,7 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
         (alter(TOPIC, "t", LONG, "1"), 40),
         (alter(BROKER, LONG, "message.max.bytes", "1"), 42),
         (alter(BROKER, "\N{SUPERSCRIPT TWO}", "message.max.bytes", "1"), 42),
-        (alter(BROKER, "0", "message.max.bytes", LONG), 40),
+        (alter(BROKER, "0", "message.max.bytes", LONG), 42),
     ],
 )
 def test_W7_an_error_message_quotes_a_long_text_in_short(

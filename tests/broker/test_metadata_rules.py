@@ -270,7 +270,8 @@ def test_settings_of_a_topic_are_set_shown_and_deleted(cluster: VirtualCluster) 
 def test_a_brokers_dynamic_setting_reaches_the_topics_that_inherit_it(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert alter(client, BROKER, "", "message.max.bytes", "3000") == 0
-    assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 0
+    assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 42  # a broker changes itself only
+    assert alter(cluster.connect(1), BROKER, "1", "message.max.bytes", "4000") == 0
     limits = [n.replicas.partitions[("t", 0)].limits.max_message_bytes for n in cluster.state.nodes]
     assert limits == [3000, 4000, 3000]
     assert config(client, BROKER, "0", "message.max.bytes") == ("3000", 3)
@@ -287,6 +288,8 @@ def test_a_brokers_dynamic_setting_reaches_the_topics_that_inherit_it(cluster: V
         (TOPIC, "t", "retention.ms", "1", 9, 42),
         (BROKER, "0", "socket.request.max.bytes", "100", 0, 42),
         (BROKER, "9", "message.max.bytes", "100", 0, 42),
+        (BROKER, "0", "message.max.bytes", "-1", 0, 42),
+        (BROKER, "", "no.such", "1", 0, 42),
         (99, "t", "retention.ms", "1", 0, 42),
     ],
 )

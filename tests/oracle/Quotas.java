@@ -12,6 +12,9 @@
 //                    -> for each connect: milliseconds for which the address is throttled
 //   entities <json>  {steps: [["alter", AlterClientQuotas request], ["describe", DescribeClientQuotas request]]} in Kafka's JSON
 //                    -> for each alter [[entity, error], ...], for each describe [error, [[entity, values], ...]]
+//   replication <json> {samples, window_seconds, steps: [["limit", bound], ["record", time, bytes], ["look", time]]}
+//                    -> for each look of a ReplicationQuotaManager: [exceeded, rate]
+//   names <json>     {user, client}: the metrics of all managers after a request of the client -> [[name, group, tags], ...]
 //
 // null is nobody in a quota's entity, "" the default entity. A line that fails is answered with "! " and the exception.
 
@@ -34,10 +37,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import kafka.network.ConnectionQuotas;
 import kafka.server.ClientQuotaManager;
+import kafka.server.ClientRequestQuotaManager;
 import kafka.server.ControllerMutationQuota;
 import kafka.server.ControllerMutationQuotaManager;
 import kafka.server.KafkaConfig;
 import kafka.server.QuotaType;
+import kafka.server.ReplicationQuotaManager;
 import kafka.utils.QuotaUtils;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.errors.ApiException;
@@ -73,6 +78,7 @@ import org.apache.kafka.network.Session;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
 import org.apache.kafka.timeline.SnapshotRegistry;
+import org.apache.kafka.server.config.ReplicationQuotaManagerConfig;
 import scala.Option;
 
 public class Quotas {
@@ -108,6 +114,10 @@ public class Quotas {
                 return connection(asked);
             case "entities":
                 return entities(asked);
+            case "replication":
+                return replication(asked);
+            case "names":
+                return names(asked);
         }
         throw new IllegalArgumentException(question);
     }
@@ -278,6 +288,56 @@ public class Quotas {
                 answers.addArray().add(refused).add(quota.throttleTime());
             }
             manager.shutdown();
+        }
+        return answers;
+    }
+
+    static JsonNode replication(JsonNode asked) {
+        Told time = new Told();
+        ArrayNode answers = JSON.createArrayNode();
+        try (Metrics metrics = metrics(time)) {
+            ReplicationQuotaManager manager = new ReplicationQuotaManager(
+                new ReplicationQuotaManagerConfig(asked.get("samples").intValue(), asked.get("window_seconds").intValue()),
+                metrics, QuotaType.LeaderReplication$.MODULE$, time);
+            MetricName name = metrics.metricName("byte-rate", "LeaderReplication",
+                "Tracking byte-rate for LeaderReplication");
+            for (JsonNode step : asked.get("steps")) {
+                if (step.get(0).textValue().equals("limit")) {
+                    manager.updateQuota(new Quota(step.get(1).doubleValue(), true));
+                    continue;
+                }
+                time.now = step.get(1).longValue();
+                if (step.get(0).textValue().equals("record"))
+                    manager.record(step.get(2).longValue());
+                else
+                    answers.addArray().add(manager.isQuotaExceeded()).add((Double) metrics.metric(name).metricValue());
+            }
+        }
+        return answers;
+    }
+
+    static JsonNode names(JsonNode asked) throws Exception {
+        ArrayNode answers = JSON.createArrayNode();
+        Told time = new Told();
+        try (Metrics metrics = metrics(time)) {
+            ClientQuotaManagerConfig config = new ClientQuotaManagerConfig(11, 1);
+            ClientQuotaManager[] managers = {
+                new ClientQuotaManager(config, metrics, QuotaType.Produce$.MODULE$, time, "oracle", Option.empty()),
+                new ClientQuotaManager(config, metrics, QuotaType.Fetch$.MODULE$, time, "oracle", Option.empty()),
+                new ClientRequestQuotaManager(config, metrics, time, "oracle", Option.empty()),
+                new ControllerMutationQuotaManager(config, metrics, time, "oracle", Option.empty())};
+            for (ClientQuotaManager manager : managers) {
+                manager.updateQuota(entity(asked.get("user"), true), entity(asked.get("client"), false),
+                    entity(asked.get("client"), true), Option.apply(new Quota(1, true)));
+                manager.getOrCreateQuotaSensors(session(asked.get("user")), asked.get("client").textValue());
+            }
+            for (QuotaType type : new QuotaType[] {QuotaType.LeaderReplication$.MODULE$, QuotaType.FollowerReplication$.MODULE$})
+                new ReplicationQuotaManager(new ReplicationQuotaManagerConfig(11, 1), metrics, type, time).record(1);
+            for (MetricName name : metrics.metrics().keySet())
+                if (!name.group().equals("kafka-metrics-count"))
+                    answers.addArray().add(name.name()).add(name.group()).add(JSON.valueToTree(name.tags()));
+            for (ClientQuotaManager manager : managers)
+                manager.shutdown();
         }
         return answers;
     }

@@ -40,7 +40,17 @@ def cache_folder() -> Path:
 
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
     """The folder with ``kafka_2.13``, ``kafka-clients`` and all they need. Fetches them once. Raises JarsMissing."""
-    folder = cache_folder() / "jars" / f"kafka-{version}"
+    return _fetched(f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), BINDING], version)
+
+
+def tools_jars(version: str = KAFKA_VERSION) -> Path:
+    """The folder with the command-line tools beside the same."""
+    wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
+    return _fetched(f"kafka-tools-{version}", [*wanted, BINDING], version)
+
+
+def _fetched(name: str, wanted: Sequence[Coordinates], version: str) -> Path:
+    folder = cache_folder() / "jars" / name
     if folder.is_dir():
         return folder
     require("java", "a JDK 17 (Debian: openjdk-17-jdk-headless, macOS: brew install openjdk@17)")
@@ -48,7 +58,7 @@ def kafka_jars(version: str = KAFKA_VERSION) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
         fetched = Path(scratch) / "jars"
         fetched.mkdir()
-        fetch([("org.apache.kafka", "kafka_2.13", version), BINDING], fetched, Path(scratch))
+        fetch(wanted, fetched, Path(scratch))
         if not list(fetched.glob(f"kafka-clients-{version}.jar")):
             raise JarsMissing(f"kafka-clients {version} was not among what was fetched for {folder}")
         try:

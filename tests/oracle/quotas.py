@@ -41,5 +41,15 @@ class QuotaOracle(Process):
         """What the controller answers to each AlterClientQuotas, and a broker to each DescribeClientQuotas."""
         return self._ask("entities", steps=steps)
 
+    def replication_quota(self, samples: int, window_seconds: int, steps: Sequence[Step]) -> list[tuple[bool, float]]:
+        """(exceeded, rate) of a ReplicationQuotaManager at each look."""
+        found = self._ask("replication", samples=samples, window_seconds=window_seconds, steps=steps)
+        return [(bool(exceeded), float(rate)) for exceeded, rate in found]
+
+    def metric_names(self, user: str, client: str) -> set[tuple[str, str, tuple[tuple[str, str], ...]]]:
+        """(name, group, tags) of all metrics of a client with a quota of each type, and of replication."""
+        found = self._ask("names", user=user, client=client)
+        return {(name, group, tuple(sorted(tags.items()))) for name, group, tags in found}
+
     def _ask(self, question: str, **told: Any) -> Any:
         return json.loads(self.ask(question, json.dumps(told, separators=(",", ":"))))

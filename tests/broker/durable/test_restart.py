@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.durable import ledger
+from broker.dynamic_config import BrokerResource, Change, change
 from broker.errors import KafkaError
 from broker.log.errors import StorageError
 from broker.testing import cluster
@@ -70,6 +71,18 @@ def test_commits_quotas_configs_and_producer_ids_survive(tmp_path: Path) -> None
         new = {after.state.next_producer_id() for _ in range(3)}
         assert not new & ids
         ids |= new
+
+
+def test_R1_R2_throttled_replicas_and_rates_survive(tmp_path: Path) -> None:
+    lives = Lives(tmp_path, brokers=2)
+    lives.cluster.topic("t", 2, 1, leader_replication_throttled_replicas="0:0,1:1")
+    for broker_id, rate in ((-1, "1000"), (1, "2000")):
+        rates = [Change("leader.replication.throttled.rate", 0, rate)]
+        change(BrokerResource(lives.cluster.state, broker_id), rates, strict_kip=True)
+    for _ in range(2):
+        quotas = [node.replicas.leader_quota for node in lives.crash_and_restart().state.nodes]
+        assert [quota.bound for quota in quotas] == [1000, 2000]
+        assert [[quota.lists("t", index) for index in (0, 1)] for quota in quotas] == [[True, False], [False, True]]
 
 
 def test_a_deleted_topic_stays_away_with_its_files_and_its_commits(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_W12_changes_that_cannot_be_are_refused_and_change_nothing() -> None:
         alter(cluster, ("max.connection.creation.rate", "0")),
         alter(cluster, ("listener.name.plaintext.max.connections", "0"), broker=""),
     ]
-    assert refused == [40] * 5
+    assert refused == [42] * 5
     assert not cluster.state.config.dynamic_all and not cluster.state.config.dynamic_broker.get(0)
     assert alter(cluster, ("max.connections", "1"), validate_only=True) == 0
     assert all(served(cluster.connect()) for _ in range(3))

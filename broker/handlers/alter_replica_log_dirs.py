@@ -1,0 +1,51 @@
+"""AlterReplicaLogDirs (key 34, versions 0-2): move a replica to another directory of its broker (KIP-113).
+
+v2 is flexible.
+Behaviour: a broker has one directory. Whoever names that is there already, any other does not exist (57). What the broker does not hold is 9,
+so that the tool asks again, and what nobody has is 3.
+"""
+
+from __future__ import annotations
+
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+
+def _failed(context: RequestContext, request: AlterReplicaLogDirsRequest, error_code: int) -> Response:
+    results = [
+        AlterReplicaLogDirTopicResult(
+            topic.name, [AlterReplicaLogDirPartitionResult(i, int(error_code)) for i in topic.partitions]
+        )
+        for directory in request.dirs
+        for topic in directory.topics
+    ]
+    return Response(AlterReplicaLogDirsResponse(results=results))
+
+
+@register(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2, _failed)
+def alter_replica_log_dirs(context: RequestContext, request: AlterReplicaLogDirsRequest) -> Response:
+    results: dict[str, AlterReplicaLogDirTopicResult] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            result = results.setdefault(topic.name, AlterReplicaLogDirTopicResult(topic.name))
+            for index in topic.partitions:
+                error = _error(context, directory.path, topic.name, index)
+                result.partitions.append(AlterReplicaLogDirPartitionResult(index, int(error)))
+    return Response(AlterReplicaLogDirsResponse(results=list(results.values())))
+
+
+def _error(context: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
+    node = context.node
+    if path != node.log_dir:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    if node.replicas.find(topic, index) is not None:
+        return ErrorCode.NONE
+    unknown = node.image.partition(topic, index) is None
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if unknown else ErrorCode.REPLICA_NOT_AVAILABLE

@@ -1,0 +1,53 @@
+"""DescribeLogDirs (key 35, versions 0-4): where a broker keeps its replicas, and how large they are.
+
+v2 is flexible; v3 an error for the whole; v4 the size of the volume (KIP-827), which nobody knows here.
+Behaviour: a broker has one directory. What it does not hold is left out, unknown topics too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.node import Node
+from broker.registry import RequestContext, Response, register
+from broker.replication.partition import Partition
+from kafkaproto.api import ApiKey
+from kafkaproto.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+def _failed(context: RequestContext, request: DescribeLogDirsRequest, error_code: int) -> Response:
+    return Response(DescribeLogDirsResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.DESCRIBE_LOG_DIRS, 0, 4, _failed)
+def describe_log_dirs(context: RequestContext, request: DescribeLogDirsRequest) -> Response:
+    node = context.node
+    topics: dict[str, DescribeLogDirsTopic] = {}
+    for partition in _asked(node, request):
+        topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(partition.topic))
+        topic.partitions.append(_told(partition))
+    result = DescribeLogDirsResult(log_dir=node.log_dir, topics=list(topics.values()))
+    return Response(DescribeLogDirsResponse(results=[result]))
+
+
+def _asked(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
+    held = node.replicas.partitions
+    if request.topics is None:
+        return held.values()
+    names = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
+    return [held[name] for name in names if name in held]
+
+
+def _told(partition: Partition) -> DescribeLogDirsPartition:
+    log = partition.log
+    return DescribeLogDirsPartition(
+        partition.index,
+        log.bytes_between(log.log_start_offset, log.log_end_offset),
+        max(0, log.high_watermark - log.log_end_offset),
+    )

@@ -1,0 +1,118 @@
+"""Metrics under Kafka's names (Q-17, R-10, R-12, S-15): a snapshot that says what the broker's own arithmetic says."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.metrics import CONTROLLER, MetricName, snapshot
+from broker.testing import cluster as running_cluster
+from broker.testing.memory import VirtualCluster
+from tests.broker.scene import fill, hold, three
+from tests.broker.wire import batch, batch_of_bytes, fetch, limit, produce_of_bytes
+
+
+def value(cluster: VirtualCluster, name: str, group: str, broker_id: int = 0, **tags: str) -> float | None:
+    key = MetricName(name, group, tuple((k.replace("_", "-"), v) for k, v in tags.items()), broker_id)
+    return snapshot(cluster.state, cluster.now_ms).get(key)
+
+
+def test_Q17_a_clients_rate_its_throttle_and_who_waits() -> None:
+    cluster = VirtualCluster(2)
+    cluster.topic("t")
+    assert value(cluster, "byte-rate", "Produce", user="", client_id="test") is None
+    limit(cluster, producer_byte_rate=1000.0)
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 15_000), 9)
+    tags = {"user": "", "client_id": "test"}
+    assert value(cluster, "byte-rate", "Produce", **tags) == 1500.0
+    assert value(cluster, "throttle-time", "Produce", **tags) == 5000.0
+    assert value(cluster, "byte-rate", "Produce", 1, **tags) is None
+    assert [value(cluster, "queue-size", "Produce", broker) for broker in (0, 1)] == [1.0, 0.0]
+    assert value(cluster, "queue-size", "Fetch") == 0.0
+    cluster.advance(4999)
+    assert value(cluster, "queue-size", "Produce") == 1.0
+    cluster.advance(1)
+    assert value(cluster, "queue-size", "Produce") == 0.0
+    other = cluster.connect()
+    other.send(produce_of_bytes(other, "t", 1000), 9)
+    assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
+
+
+def test_Q17_request_time_and_what_is_exempt_from_it() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    assert value(cluster, "exempt-request-time", "Request") is None
+    limit(cluster, request_percentage=50.0)
+    cluster.state.request_cost_ms["Fetch"] = 20.0
+    cluster.connect().ask(fetch(("t", 0, 0)), 11)
+    cluster.connect().ask(fetch(("t", 0, 0), replica_id=0), 11)
+    assert value(cluster, "request-time", "Request", user="", client_id="test") == pytest.approx(0.2)
+    assert value(cluster, "exempt-request-time", "Request") == pytest.approx(0.2)
+
+
+def test_R10_the_rate_of_what_is_listed_on_both_sides() -> None:
+    cluster = three()
+    assert value(cluster, "byte-rate", "LeaderReplication") == 0.0
+    for side in ("leader", "follower"):
+        controller = cluster.state.controller
+        configs = {**controller.image.topics["t"].configs, f"{side}.replication.throttled.replicas": "*"}
+        controller.set_topic_configs("t", configs)
+    cluster.run()
+    fill(cluster, "t", batch_of_bytes(50_000), acks=-1)
+    assert [value(cluster, "byte-rate", "FollowerReplication", b) for b in range(3)] == [0.0, 50_000.0, 50_000.0]
+    leader = value(cluster, "byte-rate", "LeaderReplication")
+    assert leader is not None and 100_000 < leader < 101_000
+    assert value(cluster, "byte-rate", "LeaderReplication", 1) == 0.0
+
+
+def test_R12_the_lag_of_a_broker_and_what_comes_into_a_partition() -> None:
+    cluster = three()
+    fill(cluster, "t", batch(b"a"))
+    hold(cluster, 2)
+    cluster.advance(10_000)
+    before = replica_bytes(cluster)
+    fill(cluster, "t", *[batch_of_bytes(1000)] * 5)
+    assert [value(cluster, "SumReplicaLag", "ReplicaManager", b) for b in range(3)] == [0.0, 0.0, 5.0]
+    rate = value(cluster, "PartitionBytesInRate", "BrokerTopicMetrics", topic="t", partition="0")
+    assert rate == (before + 5000) / 10
+    assert value(cluster, "PartitionBytesInRate", "BrokerTopicMetrics", 1, topic="t", partition="0") is None
+
+
+def replica_bytes(cluster: VirtualCluster) -> int:
+    return cluster.state.nodes[0].replicas.partitions[("t", 0)].log.store.end_position
+
+
+def test_S15_the_cache_of_fetch_sessions() -> None:
+    cluster = VirtualCluster(1, {"max.incremental.fetch.session.cache.slots": "2"})
+    cluster.topic("t", 3)
+    cluster.topic("u", 1)
+
+    def told() -> list[float | None]:
+        return [
+            value(cluster, name, "FetchSessionCache")
+            for name in (
+                "NumIncrementalFetchSessions",
+                "NumIncrementalFetchPartitionsCached",
+                "IncrementalFetchSessionEvictionsPerSec",
+            )
+        ]
+
+    assert told() == [0.0, 0.0, 0.0]
+    for partitions in ([0, 1, 2], [0]):
+        cluster.connect().ask(fetch(*[("t", p, 0) for p in partitions], session=(0, 0)), 11)
+        cluster.advance(1)
+    assert told() == [2.0, 4.0, 0.0]
+    cluster.advance(120_001)
+    cluster.connect().ask(fetch(("t", 0, 0), ("u", 0, 0), session=(0, 0)), 11)
+    assert told() == [2.0, 3.0, 1.0]
+
+
+def test_Q17_the_metrics_of_a_running_cluster_are_found_by_what_is_given() -> None:
+    with running_cluster(2, {"t": 1}, clock="manual") as c:
+        c.set_quota(client_id="a", producer_byte_rate=10.0)
+        assert c.metrics("queue-size", "Produce", broker=1) == {MetricName("queue-size", "Produce", (), 1): 0.0}
+        assert {key.broker_id for key in c.metrics(group="FetchSessionCache")} == {0, 1}
+        assert c.metrics(client_id="a") == {}
+        assert c.metrics("no such") == {}
+        c.broker(1).stop()
+        assert {key.broker_id for key in c.metrics()} <= {0, CONTROLLER}

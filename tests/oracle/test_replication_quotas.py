@@ -1,0 +1,83 @@
+"""Replication quotas and the names of metrics against Kafka's own managers (3.9.1): the same events, equal to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from broker.metrics import snapshot
+from broker.quota.replication_quotas import ReplicationQuota
+from broker.testing.memory import VirtualCluster
+from tests.broker.wire import limit, produce_of_bytes
+from tests.oracle.jars import KAFKA_VERSION, kafka_jars
+from tests.oracle.quotas import QuotaOracle
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
+START_MS = 1_700_000_000_000
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[QuotaOracle]:
+    with QuotaOracle(kafka_jars(KAFKA_VERSION)) as process:
+        yield process
+
+
+@pytest.mark.parametrize(("samples", "window_seconds"), [(11, 1), (10, 1), (2, 1), (1, 1), (3, 7)])
+def test_R3_a_replication_quota_is_exceeded_when_kafkas_is(
+    kafka: QuotaOracle, samples: int, window_seconds: int
+) -> None:
+    rng = Random(f"{samples} {window_seconds}")
+    window_ms = 1000 * window_seconds
+    ours = ReplicationQuota("LeaderReplication", samples, window_ms)
+    now_ms = START_MS
+    steps: list[list[Any]] = []
+    seen: list[tuple[bool, float]] = []
+
+    def limit_to(bound: int) -> None:
+        ours.limit(bound)
+        steps.append(["limit", bound])
+
+    limit_to(1000)
+    for _ in range(20_000):
+        choice = rng.random()
+        if choice < 0.02:
+            limit_to(rng.choice((0, 1, 1000, rng.randrange(5000))))
+        elif choice < 0.6:
+            size = rng.choice((0, 16, 16, rng.randrange(3000), rng.randrange(20_000)))
+            ours.record(size, now_ms)
+            steps.append(["record", now_ms, size])
+        else:
+            seen.append((ours.exceeded(now_ms), ours.rate(now_ms)))
+            steps.append(["look", now_ms])
+        now_ms += rng.choice(
+            (0, 0, 1, rng.randrange(window_ms), window_ms - 1, window_ms, samples * window_ms, rng.randrange(15_000))
+        )
+    assert {exceeded for exceeded, _ in seen} == {False, True}
+    assert seen == kafka.replication_quota(samples, window_seconds, steps)
+
+
+def test_Q17_R10_the_names_groups_and_tags_are_kafkas(kafka: QuotaOracle) -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    for key in ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"):
+        limit(cluster, "c", "ANONYMOUS", **{key: 1.0})
+    client = cluster.connect(client_id="c")
+    client.send(produce_of_bytes(client, "t", 1000), 9)
+    now_ms = cluster.now_ms
+    node = cluster.state.nodes[0]
+    for manager in (node.quotas.produce, node.quotas.fetch, node.quotas.request):
+        # Kafka's metric of throttle times is there before the first one, and not a number.
+        manager.throttled("ANONYMOUS", "c", 1, manager.record("ANONYMOUS", "c", 1000, now_ms), now_ms)
+    mutations = cluster.state.mutations
+    for _ in range(2):
+        wait_ms = mutations.take("ANONYMOUS", "c", 20, strict=False, now_ms=now_ms)
+    assert wait_ms is not None
+    mutations.throttled("ANONYMOUS", "c", 20, wait_ms, now_ms)
+    ours = {(name.name, name.group, tuple(sorted(name.tags))) for name in snapshot(cluster.state, now_ms)}
+    beside = {"FetchSessionCache", "ReplicaManager", "BrokerTopicMetrics"}  # of Kafka's other registry, or of KIP-73
+    assert {one for one in ours if one[1] not in beside} == {
+        one for one in kafka.metric_names("ANONYMOUS", "c") if one[1] != ""
+    }
