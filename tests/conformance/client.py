@@ -35,9 +35,10 @@ class Answer:
 class Connection:
     """One connection to one broker. `frame` counts correlation ids; `read` takes what is there without waiting longer than told."""
 
-    def __init__(self, host: str, port: int, client_id: str | None) -> None:
+    def __init__(self, host: str, port: int, client_id: str | None, address: str | None = None) -> None:
         self.client_id = client_id
-        self.socket = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+        source = None if address is None else (address, 0)
+        self.socket = socket.create_connection((host, port), CONNECT_SECONDS, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sent: dict[int, tuple[int, int, float]] = {}
         """Correlation id to (api key, version, when it was sent)."""

@@ -57,9 +57,11 @@ class Subject(ABC):
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 
-    def connect(self, broker_id: int = 0, client_id: str | None = "conformance") -> Connection:
-        """A connection to one broker; it is closed at the end of the test."""
-        made = Connection(*self.bootstrap[broker_id], client_id)
+    def connect(
+        self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None
+    ) -> Connection:
+        """A connection to one broker, from an address of this machine; it is closed at the end of the test."""
+        made = Connection(*self.bootstrap[broker_id], client_id, address)
         self._open.append(made)
         return made
 
