@@ -12,6 +12,7 @@ import selectors
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -117,21 +118,28 @@ def much_data(total_bytes: int, replicas: int, reads: int = 3) -> list[Row]:
     return [(what + ": resident, MB", f"{most / MB:.0f}", "< 200")]
 
 
-def many_partitions(partitions: int, memory: str, records: int = 100) -> list[Row]:
+def many_partitions(partitions: int, *options: str, records: int = 100) -> list[Row]:
     batch = batch_of(records, 100)
     with (
-        broker("--memory", memory, descriptors=DESCRIPTORS) as running,
+        broker(*options, descriptors=DESCRIPTORS) as running,
         connect(running.address) as sock,
     ):
         create(sock, "t", partitions)
         for index in range(partitions):
             produce(sock, "t", index, batch)
         resident, descriptors = running.resident(), running.descriptors()
-    what = f"{partitions:,} partitions with {records} records of 100 B, --memory {memory}"
+    what = f"{partitions:,} partitions with {records} records of 100 B, {options[0]}"
+    if options[0] == "--memory":
+        what += f" {options[1]}"
     return [
         (what + ": resident, MB", f"{resident / MB:.0f}", "< 300"),
         (what + ": descriptors", str(descriptors), f"< {DESCRIPTORS}"),
     ]
+
+
+def many_partitions_kept() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        return many_partitions(10_000, "--data-dir", folder)
 
 
 def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
@@ -221,8 +229,9 @@ def _append_in_turn(
 WORKS: dict[str, Callable[[], list[Row]]] = {
     "records": lambda: much_data(5_000_000_000, 1),
     "replicas": lambda: much_data(5_000_000_000, 3),
-    "partitions": lambda: many_partitions(10_000, "256M"),
-    "partitions-on-disk": lambda: many_partitions(10_000, "1M"),
+    "partitions": lambda: many_partitions(10_000, "--memory", "256M"),
+    "partitions-on-disk": lambda: many_partitions(10_000, "--memory", "1M"),
+    "partitions-kept": many_partitions_kept,
     "connections": lambda: many_connections(1000, 10),
 }
 
