@@ -330,6 +330,12 @@ class ReplicaLog:
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
 
+    def starts_inside_a_batch(self, offset: int) -> bool:
+        """Whether this log starts at `offset`, and its first batch below that."""
+        if offset != self.log_start_offset or offset >= self.runs.end_offset:
+            return False
+        return self.runs.locate(offset).base_offset < offset
+
     # Shrinking
 
     def truncate_to(self, offset: int) -> None:
