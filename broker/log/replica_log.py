@@ -341,9 +341,11 @@ class ReplicaLog:
     def truncate_to(self, offset: int) -> None:
         """Drop everything from `offset` on, at a batch boundary: the batch that holds `offset` goes whole (E-4).
 
-        Lowers a high watermark that is beyond the new end. An `offset` below the log start empties the log.
+        Lowers a high watermark that is beyond the new end. An `offset` below the log start empties the log. At the end of the log
+        it cuts an epoch in which this replica led and wrote nothing: the next leader's may not be the same.
         """
         if offset >= self.log_end_offset:
+            self.epochs.truncate_from_end(offset)
             return
         if offset < self.log_start_offset:
             self.restart_at(offset)
