@@ -40,6 +40,7 @@ from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.continuity import Continuity
+    from broker.trace import Recorder
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 SEMANTICS = ("kip", "kafka")
@@ -371,6 +372,12 @@ class Cluster:
         if mutations is not None:
             mutations.take(len(topic.partitions))
         self.controller.create_topic(topic)
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Tell somebody of all traffic from now on; None: nobody any more."""
+        self.journal.recorder = recorder
+        for node in self.nodes:
+            node.recorder = recorder
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
         """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""

@@ -160,6 +160,10 @@ class ClusterConfig:
         for broker_id in (-1, *self.static_broker):
             self.check_connections(broker_id)
 
+    def given(self) -> dict[str, str]:
+        """What was given at start, as text."""
+        return dict(self._given)
+
     def without_effect(self) -> list[str]:
         """The settings given at start that are accepted and change nothing, in the order given."""
         settings = {key: broker_setting(split_broker(key)[1]) for key in self._given}
