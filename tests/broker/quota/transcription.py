@@ -85,3 +85,27 @@ class Transcription:
     def unrecord(self, identity: Hashable, now_ms: int, value: float) -> None:
         """Q-13."""
         self.rate(identity).record(-value, now_ms)
+
+
+class SlowBucket:
+    """Q-18: tokens that come back at the bound, at most what all windows bring. One that nobody has used is full."""
+
+    def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
+        self.n, self.w = samples, window_ms
+        self.tokens = 0.0
+        self.last_ms = 0
+
+    def refill(self, now_ms: int, bound: float) -> None:
+        back = bound * ((now_ms - self.last_ms) / 1000.0)
+        self.tokens = min(self.n * (self.w / 1000.0) * bound, self.tokens + back)
+        self.last_ms = now_ms
+
+    def take(self, count: int, now_ms: int, bound: float, strict: bool) -> int | None:
+        """Milliseconds to wait; None: nothing. Strict: nothing is taken of a bucket below zero, and else nobody waits."""
+        self.refill(now_ms, bound)
+        is_refused = strict and self.tokens < 0
+        if not is_refused:
+            self.tokens -= count
+        if self.tokens >= 0 or (strict and not is_refused):
+            return None
+        return floor(-self.tokens / bound * 1000 + 0.5)
