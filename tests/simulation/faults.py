@@ -240,8 +240,9 @@ class Faults:
 
     def unthrottle_replication(self) -> None:
         for broker_id in (-1, *range(BROKERS)):
-            for setting in (LEADER_RATE, FOLLOWER_RATE):
-                self._set(BrokerResource(self.world.cluster.state, broker_id), f"broker {broker_id}", setting, None)
+            resource = BrokerResource(self.world.cluster.state, broker_id)
+            for setting in resource.own:
+                self._set(resource, f"broker {broker_id}", setting, None)
 
     def _set(self, resource: BrokerResource | TopicResource, of: str, setting: str, value: str | None) -> None:
         operation = Operation.DELETE if value is None else Operation.SET

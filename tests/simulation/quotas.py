@@ -242,7 +242,7 @@ class Quotas:
                 continue
             throttles = used.throttles.get((key, tags))
             wanted[NAMES[key], tags] = (
-                deepcopy(rate).measure(now_ms)[0],
+                rate.seen_at(now_ms),
                 of_tags(self.values[key], tags).bound,
                 throttles[-1] if throttles else None,
                 sum(throttles) / len(throttles) if throttles else None,
@@ -256,9 +256,7 @@ class Quotas:
 class _Charge:
     """One request's. The largest throttle counts; of equal ones request time's (Q-17)."""
 
-    def __init__(
-        self, quotas: Quotas, used: Used, who: tuple[int, int, int], client_id: str, now_ms: int
-    ) -> None:
+    def __init__(self, quotas: Quotas, used: Used, who: tuple[int, int, int], client_id: str, now_ms: int) -> None:
         self._quotas = quotas
         self._used = used
         self._who = who
@@ -303,9 +301,7 @@ class _Charge:
         if throttle_ms:
             self._decide(MUTATION, found, throttle_ms, self._mutated, bucket.tokens, ALL_WINDOWS_MS)
 
-    def _decide(
-        self, key: str, found: Identity, throttle_ms: int, value: float, rate: float, window_ms: int
-    ) -> None:
+    def _decide(self, key: str, found: Identity, throttle_ms: int, value: float, rate: float, window_ms: int) -> None:
         assert found.entity is not None and found.bound is not None
         self._found[key] = Decision(
             self._now_ms,

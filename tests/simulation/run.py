@@ -189,7 +189,9 @@ def simulate(seed: int, operations: int = OPERATIONS) -> Outcome:
         raise Broken(f"{conversation(world)}\n{type(error).__name__}: {error}\n{where}; {hint}") from error
     finally:
         world.close()
-    return Outcome(simulation.operations, simulation.steps, world.now_ms - world.said[0][0], world.limited_ms, digest(world))
+    return Outcome(
+        simulation.operations, simulation.steps, world.now_ms - world.said[0][0], world.limited_ms, digest(world)
+    )
 
 
 def conversation(world: World) -> str:

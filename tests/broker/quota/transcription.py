@@ -7,6 +7,7 @@ judges the windows, the throttles of a simulation and those of a journal.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import copy
 from math import floor
 
 
@@ -56,6 +57,13 @@ class SlowRate:
         for sample in self.slots:
             total += sample.value
         return total / (window_ms / 1000.0), window_ms
+
+    def seen_at(self, now_ms: int) -> float:
+        """The rate per second for somebody who only looks: what looking forgets is forgotten in a copy."""
+        other = SlowRate(self.n, self.w)
+        other.slots = [copy(sample) for sample in self.slots]
+        other.current = self.current
+        return other.measure(now_ms)[0]
 
     def throttle_ms(self, now_ms: int, bound: float) -> int:
         """Q-5, Q-6."""
