@@ -145,7 +145,7 @@ def _batch_skipped(original: Original) -> Original:
             and leader._newest is not None
             and leader._newest.base_offset > self.log_end_offset
         ):
-            self._take(leader._newest)
+            self.take(leader._newest)
             return 1
         return int(original(self, leader, *limits, **more))
 
@@ -359,11 +359,14 @@ class Caught(NamedTuple):
 
 
 def caught_by_simulation(plant: Plant, seeds: int = SEEDS) -> Caught | None:
+    """Raises TypeError where it is the plant that does not work."""
     with plant.in_place():
         for seed in range(seeds):
             try:
                 simulate(seed)
             except Broken as broken:
+                if isinstance(broken.__cause__, AttributeError | NameError | TypeError):
+                    raise TypeError("a plant that does not fit any more") from broken
                 return Caught("simulation", seed + 1, str(broken).splitlines()[-2])
     return None
 

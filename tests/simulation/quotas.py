@@ -6,6 +6,7 @@ Fed by what clients sent, by what is about to be answered, and by the simulation
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -96,6 +97,9 @@ class Quotas:
         self.brokers = [Used(self.values) for _ in range(brokers)]
         self.controller = Used(self.values)
         self.decisions: list[Decision] = []
+        """Of this process."""
+        self.throttles: Counter[str] = Counter()
+        """How many there were, by quota, of all processes."""
 
     @property
     def any(self) -> bool:
@@ -326,6 +330,7 @@ class _Charge:
         else:
             self._used.throttles.setdefault((key, decision.tags), []).append(decision.throttle_ms)
         self._quotas.decisions.append(decision)
+        self._quotas.throttles[decision.quota] += 1
         return decision.throttle_ms
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from kafkaproto.messages.fetch import FetchResponse
@@ -31,12 +32,17 @@ _VIEW = re.compile("<memory at 0x[0-9a-f]+>")
 
 
 class Outcome(NamedTuple):
-    """limited_ms: virtual time in which somebody had a quota. digest: of everything that was said, so that two runs can be compared."""
+    """What one seed came to.
+
+    limited_ms: virtual time in which somebody had a quota. throttles: how many of each quota. digest: of everything that was said, so
+    that two runs can be compared.
+    """
 
     operations: int
     steps: int
     virtual_ms: int
     limited_ms: int
+    throttles: Counter[str]
     digest: str
 
 
@@ -189,9 +195,9 @@ def simulate(seed: int, operations: int = OPERATIONS) -> Outcome:
         raise Broken(f"{conversation(world)}\n{type(error).__name__}: {error}\n{where}; {hint}") from error
     finally:
         world.close()
-    return Outcome(
-        simulation.operations, simulation.steps, world.now_ms - world.said[0][0], world.limited_ms, digest(world)
-    )
+    virtual_ms = world.now_ms - world.said[0][0]
+    throttles = world.quotas.throttles
+    return Outcome(simulation.operations, simulation.steps, virtual_ms, world.limited_ms, throttles, digest(world))
 
 
 def conversation(world: World) -> str:
