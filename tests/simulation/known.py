@@ -82,9 +82,12 @@ class Known:
 
 
 def _leaders(cluster: Cluster, topic: Topic, index: int, in_a_step: bool) -> list[Partition]:
-    """Who leads, or led last; in the middle of an election also who led until now."""
+    """Who leads, or led last; in the middle of an election also who led until now.
+
+    A broker that is stopped may still hold a topic of that name that was deleted since.
+    """
     held = [node.replicas.partitions.get((topic.name, index)) for node in cluster.nodes]
-    led = [partition for partition in held if partition is not None and partition.is_leader]
+    led = [p for p in held if p is not None and p.is_leader and p.topic_id == topic.topic_id]
     led.sort(key=lambda partition: partition.leader_epoch, reverse=True)
     return led if in_a_step else led[:1]
 
