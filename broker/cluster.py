@@ -260,15 +260,16 @@ class Cluster:
         self._broker_changed(node, "stopped")
 
     def start_broker(self, broker_id: int) -> None:
-        """It comes back with its logs and follows whoever leads now."""
+        """It comes back with its logs and follows whoever leads now. What clients have used of their quotas was in its memory."""
         node = self.nodes[broker_id]
         if node.running:
             return
         node.running = True
         node.forget_sessions()
+        node.reset_quotas()
         self.controller.broker_started(broker_id)
         image = self.controller.image
-        names = tuple(image.topics)
+        names = tuple({**image.topics, **dict.fromkeys(node.replicas.topics)})  # with those that were deleted meanwhile
         node.replicas.apply_roles(image, names)
         self._follow_everywhere(names)
         if any(len(partition.log.runs) for partition in node.replicas.partitions.values()):
