@@ -410,7 +410,8 @@ class Cluster:
         for name in list(self.controller.image.topics):
             self.controller.delete_topic(name)
         for node in self.nodes:
-            node.replicas.stop_following()  # a link that a test has cut is whole again
+            node.replicas.stop_following()
+            node.replicas.leave_alone()
         self.request_cost_ms.clear()
         self.forced_throttles.clear()
         self.groups.close(self.turn.now_ms)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from broker.config import ConfigError
 
 FORMAT = 1
 OWN_NAMES = frozenset({"lock", "meta.json", "meta.json.new", "facts", "facts.new", "topics"})
+_PARTITION = re.compile(r"[0-9a-f]{32}-\d+")
 EXAMPLE = "for example --data-dir ./kafka-data"
 
 
@@ -55,8 +57,8 @@ class DataDirectory:
         return self.path / "topics" / f"{topic_id.hex()}-{index}"
 
     def partitions(self) -> list[Path]:
-        """The folders of partitions that are there, of topics that are known or not."""
-        return sorted((self.path / "topics").iterdir())
+        """The folders of partitions that are there, of topics that are known or not. What has no such name is not ours."""
+        return sorted(path for path in (self.path / "topics").iterdir() if _PARTITION.fullmatch(path.name))
 
     def close(self) -> None:
         """Let others have it."""

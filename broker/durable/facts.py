@@ -18,15 +18,22 @@ from kafkaproto.records import checksum
 
 Fact = dict[str, Any]
 _HEAD = struct.Struct(">II")
+_BEGINNING = b'{"'
+"""Of the JSON of every fact."""
 
 
 class Facts:
-    """`found` is what was there when it was opened; `cut_bytes` of a torn end, which is cut with the first write."""
+    """`found` is what was there when it was opened; `cut_bytes` of a torn end, which is cut with the first write.
+
+    Raises ValueError where a fact is damaged and others follow: no write that was cut short leaves that.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         data = path.read_bytes() if path.exists() else b""
         self.found, self.size_bytes = _read(data)
+        if _is_fact_behind(data, self.size_bytes):
+            raise ValueError(f"damaged at byte {self.size_bytes} of {len(data)}")
         self.cut_bytes = len(data) - self.size_bytes
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
@@ -75,10 +82,26 @@ def _read(data: bytes) -> tuple[list[Fact], int]:
     facts: list[Fact] = []
     at = 0
     while at + _HEAD.size <= len(data):
-        length, crc = _HEAD.unpack_from(data, at)
-        payload = data[at + _HEAD.size : at + _HEAD.size + length]
-        if len(payload) < length or checksum.crc32c(payload) != crc:
+        payload = _payload(data, at)
+        if payload is None:
             break
-        facts.append(json.loads(payload))
-        at += _HEAD.size + length
+        facts.append(json.loads(bytes(payload)))
+        at += _HEAD.size + len(payload)
     return facts, at
+
+
+def _payload(data: bytes, at: int) -> memoryview | None:
+    """The JSON of the fact that begins at `at`, None if it is not whole."""
+    length, crc = _HEAD.unpack_from(data, at)
+    payload = memoryview(data)[at + _HEAD.size : at + _HEAD.size + length]
+    return payload if len(payload) == length and checksum.crc32c(payload) == crc else None
+
+
+def _is_fact_behind(data: bytes, at: int) -> bool:
+    """Whether a whole fact begins anywhere behind `at`."""
+    payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
+    while payload_at >= 0:
+        if _payload(data, payload_at - _HEAD.size):
+            return True
+        payload_at = data.find(_BEGINNING, payload_at + 1)
+    return False

@@ -54,12 +54,31 @@ class Ledger:
                 f"data directory {directory.path}: its facts cannot be read: {error}; give an empty folder, for example "
                 "--data-dir ./kafka-data"
             ) from None
+        if self._facts.cut_bytes or not self._facts.found:
+            self._refuse_to_forget()
         self.life = self.left.life + 1
         self._is_open = False
         self._owes = False
         self._written_anew_bytes = 0
         if self._facts.cut_bytes:
             self._cut(f"{self._facts.cut_bytes} bytes of the last fact, which was not whole")
+
+    def _refuse_to_forget(self) -> None:
+        """Facts are missing: what they do not tell of was hardly deleted. Raises ConfigError."""
+        for path in self._unknown_partitions():
+            self._facts.close()
+            raise ConfigError(
+                f"data directory {self.directory.path}: its facts end at byte {self._facts.size_bytes} and tell nothing of "
+                f"topics/{path.name}; bring back the file facts, or give an empty folder, for example --data-dir ./kafka-data"
+            )
+
+    def _unknown_partitions(self) -> list[Path]:
+        known = {
+            self.directory.partition(topic.topic_id, state.index)
+            for topic in self.left.topics.values()
+            for state in topic.partitions
+        }
+        return [path for path in self.directory.partitions() if path not in known]
 
     def _cut(self, what: str) -> None:
         self.cuts.append(what)
@@ -69,14 +88,8 @@ class Ledger:
 
     def begin(self) -> None:
         """The cluster is as it was: from now on it is remembered. Raises ConfigError when nothing can be written."""
-        known = {
-            self.directory.partition(topic.topic_id, state.index)
-            for topic in self.left.topics.values()
-            for state in topic.partitions
-        }
-        for path in self.directory.partitions():
-            if path not in known:
-                self._folder(path).remove()
+        for path in self._unknown_partitions():
+            self._folder(path).remove()
         try:
             self._write_anew()
         except StorageError as error:

@@ -200,6 +200,8 @@ def _take_tail(log: ReplicaLog, walk: _Walk, segments: Sequence[SegmentOnDisk], 
             for position, header in walk.batches(begin, end):
                 while starts and starts[0].at <= position:
                     log.producers.restore(starts.popleft().producers)
+                if header.base_offset > log.log_end_offset and len(log.runs):
+                    raise _Damage(position)  # a file before this one is missing
                 if header.base_offset < log.log_end_offset and len(log.runs):
                     log.truncate_to(header.base_offset)
                 log.store.index.add(position, header.base_offset, header.max_timestamp)

@@ -92,10 +92,10 @@ class SegmentFolder:
             path.unlink()
 
     def remove(self) -> None:
-        """The partition is gone: its files and its folder."""
+        """The partition is gone: its files and its folder, if nothing that is not ours lies in it."""
         for segment in self.segments():
             self.unlink(segment.path)
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             self.path.rmdir()
 
 

@@ -145,6 +145,8 @@ class ReplicaManager:
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self.wishes: dict[tuple[str, int], Wish] = {}
         """Partition to what a test wants of this follower."""
+        self._cut_links: set[int] = set()
+        """The brokers that a test lets this one fetch nothing from."""
         self.strict_kip = strict_kip
         samples = config["replication.quota.window.num"]
         window_ms = 1000 * config["replication.quota.window.size.seconds"]
@@ -305,6 +307,8 @@ class ReplicaManager:
         for index, partition in list(self._by_topic.get(name, {}).items()):
             self._drop_replica(name, index)
             self._stores.forget(partition.topic_id, index)
+        for key in [key for key in self.wishes if key[0] == name]:
+            del self.wishes[key]
 
     def _drop_replica(self, name: str, index: int) -> None:
         """This broker holds the partition no longer; what other brokers hold of it stays."""
@@ -343,6 +347,7 @@ class ReplicaManager:
                 self._quota_of(leader.broker_id),
                 self.follower_quota,
             )
+            fetcher.cut = leader.broker_id in self._cut_links
         fetcher.add(leader, partition)
 
     def _quota_of(self, leader_id: int) -> ReplicationQuota:
@@ -378,6 +383,17 @@ class ReplicaManager:
         self.wishes.pop((topic, index), None)
         for fetcher in self.fetchers.values():
             fetcher.release(topic, index)
+
+    def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:
+        """Fetch nothing from a broker, whatever it leads, or again."""
+        (self._cut_links.add if cut else self._cut_links.discard)(leader_id)
+        if leader_id in self.fetchers:
+            self.fetchers[leader_id].cut_link(cut, now_ms)
+
+    def leave_alone(self) -> None:
+        """Whatever a test wanted of this broker's fetches is over. It follows nothing at the moment."""
+        self.wishes.clear()
+        self._cut_links.clear()
 
     def _unfollow(self, topic: str, index: int) -> None:
         for fetcher in self.fetchers.values():

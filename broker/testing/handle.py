@@ -305,7 +305,7 @@ class Handle(ABC):
         self._run(lambda: self.state.controller.elect(topic, index, leader))
 
     def follower(self, topic: str, index: int, broker_id: int) -> FollowerHandle:
-        return FollowerHandle(self, topic, index, broker_id)
+        return FollowerHandle(self, topic, index, self.broker(broker_id).broker_id)
 
     def broker(self, broker_id: int) -> BrokerHandle:
         if not 0 <= broker_id < len(self.state.nodes):
@@ -376,15 +376,14 @@ class BrokerHandle:
         self._handle.run_in_loop(lambda: self._handle.state.start_broker(self.broker_id))
 
     def cut_link(self, leader: int, cut: bool = True) -> None:
-        """Let this broker fetch nothing from broker `leader`, or again."""
-
-        def act() -> None:
-            fetcher = self._handle.state.nodes[self.broker_id].replicas.fetchers.get(leader)
-            if fetcher is None:
-                raise ValueError(f"broker {self.broker_id} follows nothing that broker {leader} leads")
-            fetcher.cut_link(cut, self._handle.state.turn.now_ms)
-
-        self._handle.run_in_loop(act)
+        """Let this broker fetch nothing from broker `leader`, or again. A link is cut both ways by a call on each side."""
+        if leader == self.broker_id:
+            raise ValueError(
+                f"cut_link({leader}) of broker {leader}: ids are 0 to {len(self._handle.state.nodes) - 1}, but its own"
+            )
+        replicas = self._handle.state.nodes[self.broker_id].replicas
+        other = self._handle.broker(leader).broker_id
+        self._handle.run_in_loop(lambda: replicas.cut_link(other, cut, self._handle.state.turn.now_ms))
 
 
 class FollowerHandle:
@@ -397,7 +396,7 @@ class FollowerHandle:
         self._broker_id = broker_id
 
     def hold(self, at: int | None = None) -> None:
-        """Take nothing at or above offset `at` (None: nothing more from now on), whoever leads, until `release`."""
+        """Take no batch that begins at or above offset `at` (None: nothing more from now on), whoever leads, until `release`."""
 
         def act() -> None:
             self._fetcher().hold(self._topic, self._index, at, self._handle.state.turn.now_ms)
@@ -406,6 +405,8 @@ class FollowerHandle:
 
     def slow(self, delay_ms: int) -> None:
         """Take what comes `delay_ms` later than it could, fetch by fetch, whoever leads, until `release`."""
+        if delay_ms < 0:
+            raise ValueError(f"slow({delay_ms}): allowed is 0 or more, for example 500")
         self._handle.run_in_loop(lambda: self._fetcher().slow(self._topic, self._index, delay_ms))
 
     def release(self) -> None:
@@ -416,7 +417,15 @@ class FollowerHandle:
     @property
     def log_end_offset(self) -> int:
         replicas = self._handle.state.nodes[self._broker_id].replicas
-        return self._handle.run_in_loop(lambda: replicas.partitions[(self._topic, self._index)].log.log_end_offset)
+
+        def find() -> int:
+            found = replicas.find(self._topic, self._index)
+            if found is None:
+                text = f"Broker {self._broker_id} has no replica of {self._topic}-{self._index}."
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+            return found.log.log_end_offset
+
+        return self._handle.run_in_loop(find)
 
     def _fetcher(self) -> ReplicaFetcher:
         state = self._handle.state

@@ -6,6 +6,7 @@ import pytest
 
 from broker.errors import KafkaError
 from broker.testing import async_cluster, cluster
+from broker.testing.threaded import TestCluster
 
 
 def test_a_condition_may_ask_the_cluster_itself() -> None:
@@ -67,3 +68,56 @@ def test_what_is_no_cluster_and_no_record_is_refused_in_words() -> None:
             c.produce("t", [("k", "v", "h")])  # type: ignore[list-item]
     with pytest.raises(RuntimeError, match="the cluster is stopped"):
         c.records("t")
+
+
+OF_ALL = {"t": {"assignment": {0: [0, 1, 2]}}}
+
+
+def followed(c: TestCluster) -> list[int]:
+    """Ends of the three logs after one more record and ample time."""
+    c.produce("t", ["another"], 0)
+    c.clock.advance(5000)
+    return [c.follower("t", 0, broker_id).log_end_offset for broker_id in range(3)]
+
+
+def test_a_cut_link_stays_cut_over_restarts_and_elections_and_may_be_cut_before_anything_is_fetched() -> None:
+    with cluster(brokers=3, clock="manual") as c:
+        c.broker(1).cut_link(0)
+        c.create_topic("t", assignment={0: [0, 1, 2]})
+        assert followed(c) == [1, 0, 1]
+        c.broker(1).stop()
+        c.broker(1).start()
+        assert followed(c) == [2, 0, 2]
+        c.elect("t", 0, 2)
+        assert followed(c) == [3, 3, 3]
+        c.elect("t", 0, 0)
+        assert followed(c) == [4, 3, 4]
+        c.broker(1).cut_link(0, False)
+        assert followed(c) == [5, 5, 5]
+
+
+def test_what_is_held_slow_or_cut_ends_with_the_topic_and_with_a_reset() -> None:
+    with cluster(brokers=3, clock="manual", topics=OF_ALL) as c:
+        c.follower("t", 0, 1).hold()
+        c.follower("t", 0, 2).slow(60_000)
+        assert followed(c) == [1, 0, 0]
+        c.delete_topic("t")
+        c.create_topics()
+        assert followed(c) == [1, 1, 1]
+        c.follower("t", 0, 1).hold(at=1)
+        c.broker(1).stop()
+        c.broker(2).cut_link(0)
+        assert followed(c) == [2, 1, 1]
+        c.reset()
+        assert followed(c) == [1, 1, 1]
+
+
+def test_a_follower_or_a_link_that_cannot_be_is_refused_in_words() -> None:
+    with cluster(brokers=2, topics={"t": 1}) as c:
+        for wrong in (lambda: c.follower("t", 0, 2), lambda: c.broker(0).cut_link(2), lambda: c.broker(0).cut_link(0)):
+            with pytest.raises(ValueError, match="ids are 0 to 1"):
+                wrong()
+        with pytest.raises(ValueError, match="example"):
+            c.follower("t", 0, 1).slow(-1)
+        with pytest.raises(KafkaError, match="no replica of nosuch-0"):
+            _ = c.follower("nosuch", 0, 1).log_end_offset

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conformance.foreign import check_profile
+from tests.conformance.foreign import brokers_at, check_profile
 from tests.conformance.real_kafka import RealKafka
 from tests.conformance.rivals.brokers import Kfake, LibrdkafkaMock
 from tests.conformance.subjects import Foreign, Ours, OursManual, Subject
@@ -26,7 +26,7 @@ RIVALS: dict[str, Callable[[str], Subject]] = {"kfake": Kfake, "librdkafka-mock"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance")
-    group.addoption("--bootstrap", help="HOST:PORT,... of a running cluster; else ours and a real Kafka are started")
+    group.addoption("--bootstrap", help="HOST:PORT of a running cluster; else ours and a real Kafka are started")
     group.addoption(
         "--semantics", default="kafka", choices=("kip", "kafka"), help="what that cluster should do (kafka)"
     )
@@ -75,9 +75,9 @@ def running(request: pytest.FixtureRequest, subjects: dict[tuple[str, str], Subj
         if made := (KINDS | RIVALS).get(kind):
             subjects[kind, profile] = made(profile)
         else:
-            addresses = [address.rpartition(":") for address in kind.split(",")]
+            addresses = [(host, int(port)) for host, _, port in (one.rpartition(":") for one in kind.split(","))]
             semantics = request.config.getoption("--semantics")
-            subjects[kind, profile] = Foreign([(host, int(port)) for host, _, port in addresses], semantics)
+            subjects[kind, profile] = Foreign(brokers_at(addresses, semantics), semantics)
     return subjects[kind, profile]
 
 

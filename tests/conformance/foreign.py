@@ -1,14 +1,23 @@
-"""Whether a cluster that we did not start has the settings that a test needs: asked with DescribeConfigs."""
+"""A cluster that we did not start: where its brokers are, and whether it has the settings that a test needs."""
 
 from __future__ import annotations
 
 import pytest
 
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.metadata import MetadataRequest
 from tests.conformance.subjects import Foreign, settings_of
 
 BROKER = 4
+RACKS = {0: "r0", 1: "r1", 2: "r2"}
+"""The brokers that the tests talk to, and their racks."""
 RIVALS = ("kfake", "librdkafka-mock")
+
+
+def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[str, int]]:
+    """Where the brokers of a cluster are, by id; one address of it is enough."""
+    found = Foreign(addresses, semantics).ask_once(MetadataRequest([]), 1).brokers
+    return [(broker.host, broker.port) for broker in sorted(found, key=lambda broker: int(broker.node_id))]
 
 
 def check_profile(subject: Foreign, profile: str) -> None:
@@ -17,7 +26,11 @@ def check_profile(subject: Foreign, profile: str) -> None:
         if profile != "default":
             pytest.skip(f"not prepared: needs the profile {profile}, and a rival takes no settings")
         return
-    missing = [f"{key}={value}" for key, value in differing(subject, settings_of(profile)).items()]
+    racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), 1).brokers}
+    if racks.keys() != RACKS.keys():
+        pytest.skip(f"not prepared: needs three brokers with the ids 0, 1 and 2; there are {sorted(racks)}")
+    missing = [f"broker.rack={rack} of broker {broker}" for broker, rack in RACKS.items() if racks[broker] != rack]
+    missing += [f"{key}={value}" for key, value in differing(subject, settings_of(profile)).items()]
     if missing:
         pytest.skip(f"not prepared: needs {', '.join(missing)}")
 

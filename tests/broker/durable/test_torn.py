@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.config import ConfigError
 from broker.durable.facts import Facts
 from broker.log.errors import StorageError
 from tests.broker.durable.lives import Lives, values, write
@@ -98,16 +99,87 @@ def test_a_fact_that_is_torn_at_any_byte_never_happened(tmp_path: Path) -> None:
         again.close()
 
 
-def test_a_fact_whose_bytes_changed_ends_what_is_read(tmp_path: Path) -> None:
+def test_facts_that_are_damaged_before_others_are_refused_and_nothing_changes(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    lives.cluster.topic("u")
+    lives.crash()
     path = tmp_path / "facts"
-    facts = Facts(path)
-    for number in range(3):
-        facts.append({"number": number})
-    facts.close()
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    assert Facts(path).found == [{"number": 0}]
+    whole = path.read_bytes()
+    for at in (0, 4, 9, len(whole) // 2):
+        data = bytearray(whole)
+        data[at] ^= 1
+        path.write_bytes(data)
+        with pytest.raises(ConfigError, match="its facts cannot be read: damaged at byte"):
+            lives.restart()
+        assert path.read_bytes() == data
+    path.write_bytes(whole)
+    assert values(lives.restart(), "t") == [(0, b"a")]
+
+
+@pytest.mark.parametrize("left", [0, 100, None], ids=["empty", "most of them gone", "all gone"])
+def test_records_that_the_facts_do_not_tell_of_are_not_thrown_away(tmp_path: Path, left: int | None) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    lives.crash()
+    path = tmp_path / "facts"
+    whole = path.read_bytes()
+    if left is None:
+        path.unlink()
+    else:
+        path.write_bytes(whole[:left])
+    with pytest.raises(ConfigError, match="tell nothing of topics/"):
+        lives.restart()
+    path.write_bytes(whole)
+    assert values(lives.restart(), "t") == [(0, b"a")]
+
+
+def test_a_deletion_that_was_cut_short_goes_on(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    [folder] = (tmp_path / "topics").iterdir()
+    shutil.copytree(folder, tmp_path.parent / "copy")
+    lives.cluster.state.controller.delete_topic("t")
+    shutil.move(tmp_path.parent / "copy", folder)
+    lives.crash_and_restart()
+    assert not list((tmp_path / "topics").iterdir())
+
+
+def test_what_is_not_ours_below_topics_is_left_alone(tmp_path: Path) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t")
+    write(lives.cluster, "t", b"a")
+    [folder] = (tmp_path / "topics").iterdir()
+    segment_name = segment(tmp_path).name
+    foreign = [tmp_path / "topics" / "notes.txt", tmp_path / "topics" / "mine" / segment_name, folder / "notes.txt"]
+    for path in foreign:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("not a record")
+    assert values(lives.crash_and_restart(), "t") == [(0, b"a")]
+    lives.cluster.state.controller.delete_topic("t")
+    lives.crash_and_restart()
+    assert all(path.exists() for path in foreign)
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["since the last state", "before it"])
+def test_a_file_that_is_missing_cuts_all_behind_it(tmp_path: Path, told: bool) -> None:
+    lives = Lives(tmp_path)
+    lives.cluster.topic("t", segment_bytes="200")
+    for i in range(6):
+        write(lives.cluster, "t", b"%d" % i * 60)
+    if told:
+        lives.crash_and_restart()
+    lives.crash()
+    sorted((tmp_path / "topics").glob("*/*.log"))[2].unlink()
+    lives.restart()
+    left = values(lives.cluster, "t")
+    assert 0 < len(left) < 6 and [offset for offset, _ in left] == list(range(len(left)))
+    assert len(cuts(lives)) == 1
+    assert write(lives.cluster, "t", b"x").base_offset == len(left)
+    assert values(lives.crash_and_restart(), "t") == [*left, (len(left), b"x")]
 
 
 def test_a_fact_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
