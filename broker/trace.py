@@ -15,7 +15,7 @@ from broker.clock import monotonic_ns
 from broker.log.files import FileRange
 from kafkaproto.api import ApiKey, Codec
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES
-from kafkaproto.trace.cutting import LeftOut, batch_heads, cut
+from kafkaproto.trace.cutting import LeftOut, batch_heads, cut, cut_only
 from kafkaproto.trace.format import Entry, Event, Exchange
 
 if TYPE_CHECKING:
@@ -51,10 +51,7 @@ class Recorder:
         received_ns = monotonic_ns()
         records: tuple[int, ...] = ()
         if api.key == ApiKey.PRODUCE:
-            out = bytearray(frame[:body_at])
-            places = [(at, len(value), batch_heads(value.records)) for at, value in _left_out(api, request, out)]
-            records = tuple(length for _, length, _ in places)
-            kept = cut(out, places, api.flexible)
+            kept, records = _cut_request(api, frame, body_at, request)
         else:
             kept = bytes(frame)
         context.traced = Traced(next(self._seq), received_ns, kept, records)
@@ -136,6 +133,19 @@ class Recorder:
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
+
+
+def _cut_request(api: Codec, frame: memoryview, body_at: int, request: Any) -> tuple[bytes, tuple[int, ...]]:
+    """A produce request without its records, and how long they were."""
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1 and topics[0].partition_data[0].records is not None:
+        records = topics[0].partition_data[0].records
+        kept = cut_only(frame, len(records), batch_heads(records), api.flexible)
+        if kept is not None:
+            return kept, (len(records),)
+    out = bytearray(frame[:body_at])
+    places = [(at, len(value), batch_heads(value.records)) for at, value in _left_out(api, request, out)]
+    return cut(out, places, api.flexible), tuple(length for _, length, _ in places)
 
 
 def _left_out(api: Codec, request: Any, out: bytearray) -> list[tuple[int, LeftOut]]:

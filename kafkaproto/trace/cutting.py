@@ -15,6 +15,8 @@ from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
 Buffer = bytes | bytearray | memoryview
 
 _LENGTH = Struct(">i")
+_NO_TAGS = bytes(3)
+"""Of a partition, of its topic and of the request, all empty."""
 _MAGIC_AT = 16
 _BATCH_LENGTH_AT = 8
 
@@ -47,6 +49,19 @@ def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -
         done = position
     parts.append(out[done:])
     return b"".join(parts)
+
+
+def cut_only(frame: Buffer, length: int, left: bytes, flexible: bool) -> bytes | None:
+    """The same of a request with one records field of `length` bytes that nothing follows but empty tags, without writing it anew.
+
+    None where that is not how it ends: then `cut` has to do it.
+    """
+    tail = _NO_TAGS if flexible else b""
+    at = len(frame) - len(tail) - length
+    announced = uvarint(length + 1) if flexible else _LENGTH.pack(length)
+    if at < len(announced) or frame[at - len(announced) : at] != announced or frame[len(frame) - len(tail) :] != tail:
+        return None
+    return cut(b"".join((frame[:at], frame[at + length :])), [(at, length, left)], flexible)
 
 
 def batch_heads(records: Buffer) -> bytes:

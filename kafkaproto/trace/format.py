@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from struct import Struct
+from struct import Struct, pack
 from typing import Any, BinaryIO, NamedTuple
 
 MAGIC = b"kptrace\n"
@@ -99,16 +99,9 @@ def exchange(one: Exchange) -> bytes:
         len(one.request_records),
         len(one.response_records),
     )
-    size = len(body) + 4 * len(lengths) + len(one.request) + len(one.response)
-    return b"".join(
-        (
-            _LENGTH_AND_KIND.pack(size, EXCHANGE),
-            body,
-            Struct(f">{len(lengths)}I").pack(*lengths),
-            one.request,
-            one.response,
-        )
-    )
+    told = pack(f">{len(lengths)}I", *lengths)
+    size = len(body) + len(told) + len(one.request) + len(one.response)
+    return b"".join((_LENGTH_AND_KIND.pack(size, EXCHANGE), body, told, one.request, one.response))
 
 
 def event(kind: str, facts: dict[str, Any]) -> bytes:
