@@ -182,6 +182,8 @@ class Partition:
         self.is_leader = state.leader == self.broker_id
         if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
             self.epoch_start_offset = self.log.log_end_offset
+            # Elected uncleanly it may have heard of records that it never got (D2): they are gone.
+            self.log.high_watermark = min(self.log.high_watermark, self.log.log_end_offset)
             self.log.lead(self.leader_epoch)
             self.followers = {
                 r: Follower(now_ms if r in self.isr else 0) for r in state.replicas if r != self.broker_id

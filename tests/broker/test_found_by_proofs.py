@@ -6,7 +6,8 @@ import pytest
 
 from broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import Compression
-from tests.broker.scene import elect, fetchers, fill, replica, three
+from tests.broker.scene import elect, fetchers, fill, hold, release, replica, three
+from tests.broker.test_replication_quotas import LEADER, set_list, set_rate
 from tests.broker.wire import batch, errors, fetch, flat, limit, produce, produced
 from tests.differential.batches import made
 
@@ -135,3 +136,22 @@ def test_a_stopped_broker_may_hold_a_deleted_topic_when_settings_change_and_drop
     cluster.state.start_broker(2)
     cluster.run()
     assert held.topics == () and not held.partitions
+
+
+def test_D2_X2_a_follower_that_heard_of_more_than_it_has_leads_with_what_it_has() -> None:
+    cluster = three("kip", **{"replica.lag.time.max.ms": "2000"})
+    hold(cluster, 1)
+    fill(cluster, "t", batch(), batch())
+    cluster.advance(4001)
+    set_list(cluster, LEADER, "*")
+    set_rate(cluster, LEADER, 0)
+    fill(cluster, "t", batch())  # what broker 2 gets uses the rate up
+    release(cluster, 1)
+    cluster.advance(1000)
+    log = replica(cluster, 1).log
+    assert log.log_end_offset < log.high_watermark == 3
+    cluster.state.stop_broker(2)
+    cluster.state.stop_broker(0)
+    cluster.state.controller.elect_unclean("t", 0)
+    cluster.run()
+    assert replica(cluster, 1).is_leader and log.high_watermark == log.log_end_offset

@@ -37,7 +37,7 @@ class Faults:
         ]
         quotas = [self.idle, self.skip_an_hour, self.hang_up, self.hang_up]
         if world.has_quotas:
-            quotas += [self.costs, self.costs, self.throttle_replicas, self.throttle_replication]
+            quotas += [self.costs, self.throttle_replicas, self.throttle_replication] * 2
         disks = [self.slow_disk, self.quick_disks]
         if world.disk is not None:
             disks += [
@@ -201,7 +201,7 @@ class Faults:
 
     def skip_an_hour(self) -> None:
         """Long enough for sensors to go; connections are closed long before."""
-        if self.world.chance.random() < 0.1:
+        if self.world.chance.random() < 0.3:
             self._say("nothing for more than an hour")
             self.world.skip(3_700_000)
 

@@ -31,6 +31,7 @@ from broker.quota.charges import NOT_THROTTLED
 from broker.quota.client_quotas import QuotaManager
 from broker.quota.mutations import MutationQuotas
 from broker.quota.precedence import Levels, level_of
+from broker.quota.replication_quotas import ReplicationQuota
 from broker.quota.sensors import ClientSensors
 from broker.replication.delayed_partitions import AwaitedAppend
 from broker.replication.fetcher import Pull, ReplicaFetcher
@@ -308,6 +309,13 @@ def _never_refused(original: Original) -> Original:
     return take
 
 
+def _rate_never_raised(original: Original) -> Original:
+    def limit(self: ReplicationQuota, rate: int) -> None:
+        original(self, min(rate, self.bound))
+
+    return limit
+
+
 PLANTED = {
     "high watermark one too high": Plant(Partition, "advance_high_watermark", _watermark_too_high),
     "leader epoch not bumped by an election": Plant(controller, "_led_by", _epoch_not_bumped),
@@ -346,6 +354,8 @@ PLANTED = {
     "default user before its pairs": Plant(precedence, "_of_pair", _default_user_before_its_pairs),
     "acks=0 is free": Plant(apis, "charge_produce", _free_without_an_answer),
     "mutations never refused": Plant(MutationQuotas, "take", _never_refused),
+    "idle sensors never go": Plant(ClientSensors, "_drop_idle", _nothing),
+    "replication rate never raised": Plant(ReplicationQuota, "limit", _rate_never_raised),
     "quota not remembered": Plant(Continuity, "remember_quotas", _nothing),
 }
 
