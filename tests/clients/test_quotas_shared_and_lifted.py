@@ -24,8 +24,9 @@ USER = "ANONYMOUS"
 LIMITED_MS = 3_500
 """Two seconds' worth are free; then each client waits, by a few requests or by a sample of a second."""
 LIFTED_MS = 1_000
-SECONDS = 7.5
-FULL_SPEED = 5
+SECONDS = 10.0
+"""Enough for two mutes of two seconds, one before the quota is seen to be old enough and one when it is lifted, and a second more."""
+FULL_SPEED = 3
 """Times the quota, and far below what a client does without one, even on a machine that is busy."""
 
 
