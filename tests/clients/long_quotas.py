@@ -1,5 +1,7 @@
 """The client libraries under quotas for longer than `make test` has time for: 30 seconds of all, beside Apache Kafka, and 300 of one.
 
+And what kafka-configs prints of Apache Kafka, which `make test` expects of ours.
+
 usage: python -m tests.clients.long_quotas      (`quota_runs` is for tests/long.py)
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from tests.clients.configs_conversation import CONVERSATION, talk
 from tests.clients.paced import Run, number_in
 from tests.clients.quota_runs import (
     EVERYBODY,
@@ -22,6 +25,7 @@ from tests.clients.quota_runs import (
     ratio,
 )
 from tests.clients.replay import bytes_within, lateness_ms, replayed, wrong
+from tests.conformance.real_kafka import RealKafka
 from tests.oracle.jars import KAFKA_VERSION
 
 SECONDS, LONG_SECONDS = 30, 300
@@ -30,12 +34,22 @@ TOLERANCE, POINTS, LONG_TOLERANCE = 0.03, 0.05, 0.05
 
 
 def quota_runs() -> tuple[list[str], bool]:
-    """(lines of a report, whether all held). Takes six minutes."""
+    """(lines of a report, whether all held). Takes seven minutes."""
     lines, good = [], True
-    for line, holds in [*_beside_kafka(), *_long()]:
+    for line, holds in [_configs(), *_beside_kafka(), *_long()]:
         lines.append(f"- {line}" if holds else f"- **does not hold:** {line}")
         good &= holds
     return lines, good
+
+
+def _configs() -> tuple[str, bool]:
+    kafka = RealKafka("default")
+    try:
+        said = talk("{}:{}".format(*kafka.bootstrap[0]))
+    finally:
+        kafka.stop()
+    asked = sum(len(part) for part in CONVERSATION)
+    return f"kafka-configs: of {asked} commands Kafka {KAFKA_VERSION} answers all as ours", said == CONVERSATION
 
 
 def _beside_kafka() -> Iterator[tuple[str, bool]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -40,13 +41,14 @@ def number_in(value: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """topic: of one partition; consumers read it from its beginning. seconds: from the first record on."""
+    """topic: of one partition; consumers read it from its beginning. seconds: from the first record on, or until `stop` (not in Java)."""
 
     bootstrap: str
     client_id: str
     topic: str
     value_bytes: int
     seconds: float
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def value(self, number: int) -> bytes:
         return value(number, self.value_bytes)
@@ -72,9 +74,9 @@ class Run:
         self.numbers.append(number)
         self.at_s.append(now_s - self._zero_s)
 
-    def lasts(self, seconds: float) -> bool:
-        """Whether it goes on: its first record came less than `seconds` ago."""
-        return self._zero_s is None or time.monotonic() - self._zero_s < seconds
+    def lasts(self, job: Job) -> bool:
+        """Whether it goes on: its first record came less than so many seconds ago, and nobody has stopped it."""
+        return not job.stop.is_set() and (self._zero_s is None or time.monotonic() - self._zero_s < job.seconds)
 
     def within(self, seconds: float) -> int:
         """How many records in that time."""
@@ -97,7 +99,7 @@ def confluent_producer(job: Job) -> Run:
     producer = Producer(settings)
     producer.list_topics(job.topic, timeout=PATIENCE_SECONDS)
     number = 0
-    while run.lasts(job.seconds):
+    while run.lasts(job):
         producer.produce(job.topic, job.value(number), partition=0)
         assert producer.flush(PATIENCE_SECONDS) == 0
         run.took(number)
@@ -113,7 +115,7 @@ def confluent_consumer(job: Job) -> Run:
     )
     try:
         consumer.assign([TopicPartition(job.topic, 0, OFFSET_BEGINNING)])
-        while run.lasts(job.seconds):
+        while run.lasts(job):
             message = consumer.poll(0.1)
             if message is not None:
                 assert message.error() is None
@@ -151,7 +153,7 @@ def python_producer(job: Job) -> Run:
     try:
         producer.partitions_for(job.topic)
         number = 0
-        while run.lasts(job.seconds):
+        while run.lasts(job):
             producer.send(job.topic, job.value(number), partition=0).get(PATIENCE_SECONDS)
             run.took(number)
             number += 1
@@ -173,7 +175,7 @@ def python_consumer(job: Job) -> Run:
     try:
         consumer.assign([PythonPartition(job.topic, 0)])
         consumer.seek_to_beginning()
-        while run.lasts(job.seconds):
+        while run.lasts(job):
             for records in consumer.poll(100).values():
                 for record in records:
                     run.took(number_in(record.value))
@@ -198,7 +200,7 @@ async def _aio_producer(job: Job) -> Run:
     try:
         await producer.partitions_for(job.topic)
         number = 0
-        while run.lasts(job.seconds):
+        while run.lasts(job):
             await producer.send_and_wait(job.topic, job.value(number), partition=0)
             run.took(number)
             number += 1
@@ -220,7 +222,7 @@ async def _aio_consumer(job: Job) -> Run:
     try:
         consumer.assign([AioPartition(job.topic, 0)])
         await consumer.seek_to_beginning()
-        while run.lasts(job.seconds):
+        while run.lasts(job):
             for records in (await consumer.getmany(timeout_ms=100)).values():
                 for record in records:
                     run.took(number_in(record.value))

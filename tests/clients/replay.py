@@ -86,19 +86,25 @@ def replayed(seen: Sequence[Charge], bound: float, samples: int) -> list[Sent]:
     """
     rate, sent = SlowRate(samples), []
     begin_ms = seen[0].at_ms
-    lines = [[one for one in seen if one.connection_id == i] for i in sorted({c.connection_id for c in seen})]
-    due = [(line[0].at_ms - begin_ms, i, 0) for i, line in enumerate(lines)]
+    following: dict[int, int] = {}
+    latest: dict[int, int] = {}
+    for i, one in enumerate(seen):
+        if one.connection_id in latest:
+            following[latest[one.connection_id]] = i
+        latest[one.connection_id] = i
+    # Who comes at the same millisecond comes in the broker's order.
+    due = sorted((seen[i].at_ms - begin_ms, i) for i in set(range(len(seen))) - set(following.values()))
     while due:
-        now_ms, i, at = heappop(due)
-        line, charge = lines[i], lines[i][at]
+        now_ms, i = heappop(due)
+        charge = seen[i]
         rate.record(charge.value, now_ms)
         wait_ms = rate.throttle_ms(now_ms, bound)
         if not charge.given:
             rate.record(-charge.value, now_ms)
         sent.append(Sent(now_ms, charge.value, charge.given))
-        if at + 1 < len(line):
-            beside_ms = max(0, line[at + 1].at_ms - charge.at_ms - charge.throttle_ms)
-            heappush(due, (now_ms + wait_ms + beside_ms, i, at + 1))
+        if i in following:
+            beside_ms = max(0, seen[following[i]].at_ms - charge.at_ms - charge.throttle_ms)
+            heappush(due, (now_ms + wait_ms + beside_ms, following[i]))
     return sent
 
 
