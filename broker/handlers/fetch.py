@@ -143,7 +143,7 @@ def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionReque
                 p.fetch_offset,
                 p.partition_max_bytes,
                 p.log_start_offset,
-                p.current_leader_epoch,
+                max(-1, p.current_leader_epoch),  # anything below means none here, as in `FetchRequest`
                 p.last_fetched_epoch,
             ),
         )

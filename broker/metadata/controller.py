@@ -128,6 +128,7 @@ class Controller:
             )
         if name in self.image.topics:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        self._check_metric_name(name)
         try:
             check_topic_settings(configs or {}, self._config.strict_kip)
         except ConfigError as error:
@@ -141,6 +142,16 @@ class Controller:
         topic_id = self._rng.randbytes(16)
         states = tuple(self._new_partition(i, r) for i, r in enumerate(replicas))
         return Topic(name, topic_id, states, dict(configs or {}))
+
+    def _check_metric_name(self, name: str) -> None:
+        """Dots and underscores are the same in Kafka's metrics. Raises KafkaError 17."""
+        if "." in name or "_" in name:
+            plain = name.replace(".", "_")
+            for other in self.image.topics:
+                if len(other) == len(name) and other.replace(".", "_") == plain:
+                    raise KafkaError(
+                        ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with topic '{other}'."
+                    )
 
     def create_topic(self, topic: Topic) -> None:
         """Publish what `plan_topic` made."""
