@@ -8,6 +8,7 @@ USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against
        kafkaproto encode [options]     JSON to bytes
        kafkaproto show API VERSION     the layout of a version, and the code made from it
        kafkaproto apis [--release R]   API keys and versions, of this codec or of a Kafka release
+       kafkaproto trace show DIR       what `kafkaproto broker --trace DIR` has recorded, a line for each request
 """
 
 
@@ -22,6 +23,10 @@ def main() -> int:
         from kafkaproto.command_line import main as codec_command
 
         return codec_command(command, arguments)
+    if command == "trace":
+        from kafkaproto.trace.show import main as trace_command
+
+        return trace_command(arguments)
     wanted_help = command in ("-h", "--help", "help")
     (sys.stdout if wanted_help else sys.stderr).write(USAGE)
     return 0 if wanted_help else 2

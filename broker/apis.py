@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from broker.clock import monotonic_ns
 from broker.errors import KafkaError
 from broker.held_answers import HeldAnswer
 from broker.quota.charges import (
@@ -37,6 +38,7 @@ from broker.registry import (
     Response,
     Result,
 )
+from broker.trace import encode_fetch
 from kafkaproto.api import ApiKey, Codec, codec, request_header_version
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
@@ -128,6 +130,8 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
         asker.refuse(f"{api.name} request v{version} cannot be read: {error}")
         return
     context = RequestContext(node, asker, key, version, header.correlation_id, header.client_id, size, now_ms)
+    if node.recorder is not None:
+        node.recorder.begun(context, api, frame, position, request)
     result = _handle(registration, context, request)
     if isinstance(result, DelayedOperation):
         parked = Parked(context, api, asker, result)
@@ -197,8 +201,7 @@ def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) ->
         return
     if isinstance(result, NoAnswer):
         charged = _charge(context, asker, result.charge, acks=0)
-        context.node.journal.request(context, charged.throttle_ms, 0)
-        asker.answer(None, charged.throttle_ms, result.close, context.now_ms)
+        _send_nothing(context, asker, result.close, charged.throttle_ms, charged.throttle_ms)
         return
     if result.charge is Charge.FETCH:
         _finish_fetch(context, api, asker, result)
@@ -208,7 +211,7 @@ def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) ->
         result.message.throttle_time_ms = charged.throttle_ms
     if result.accepted is not None:
         result.accepted()
-    _send(context, asker, _encode(context, api, result.message), charged.throttle_ms)
+    _send(context, asker, api, _encode(context, api, result.message), charged.throttle_ms)
 
 
 def _finish_held(context: RequestContext, api: Codec, asker: Asker, result: Result) -> None:
@@ -219,14 +222,13 @@ def _finish_held(context: RequestContext, api: Codec, asker: Asker, result: Resu
 
     def send(throttle_ms: int) -> None:
         if isinstance(result, NoAnswer):
-            context.node.journal.request(context, throttle_ms, 0)
-            asker.answer(None, 0, result.close, context.now_ms)
+            _send_nothing(context, asker, result.close, throttle_ms, 0)
             return
         if throttle_ms:
             result.message.throttle_time_ms = throttle_ms
         if result.accepted is not None:
             result.accepted()
-        _send(context, asker, _encode(context, api, result.message), throttle_ms, muted=False)
+        _send(context, asker, api, _encode(context, api, result.message), throttle_ms, muted=False)
 
     HeldAnswer(context, asker, result, size, context.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO, send).begin()
 
@@ -279,11 +281,11 @@ def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Res
             assert result.emptied is not None
             message = result.emptied()
             message.throttle_time_ms = charged.throttle_ms
-            _send(context, asker, _encode(context, api, message), charged.throttle_ms)
+            _send(context, asker, api, _encode(context, api, message), charged.throttle_ms)
             return
     if result.accepted is not None:
         result.accepted()
-    _send(context, asker, _encode(context, api, result.message), 0)
+    _send(context, asker, api, _encode(context, api, result.message), 0)
 
 
 Frame = tuple[bytearray, list[tuple[int, Any]], int]
@@ -293,7 +295,10 @@ Frame = tuple[bytearray, list[tuple[int, Any]], int]
 def _encode(context: RequestContext, api: Codec, message: Any) -> Frame:
     out = start_response(context.correlation_id, api.response_header_version)
     splices: list[tuple[int, Any]] = []
-    api.encode_response(message, out, splices)
+    if context.traced is not None and context.api_key == ApiKey.FETCH:
+        encode_fetch(api, message, out, splices)
+    else:
+        api.encode_response(message, out, splices)
     return out, splices, finish_frame(out, splices)
 
 
@@ -303,11 +308,27 @@ def _charged_bytes(api: Codec, frame: Frame) -> int:
     return LENGTH_BYTES + frame[2] - header_bytes
 
 
-def _send(context: RequestContext, asker: Asker, frame: Frame, throttle_ms: int, muted: bool = True) -> None:
+def _send(
+    context: RequestContext, asker: Asker, api: Codec, frame: Frame, throttle_ms: int, muted: bool = True
+) -> None:
     out, splices, size = frame
     context.node.journal.request(context, throttle_ms, size)
     buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
+    recorder = context.node.recorder
+    ready_ns = monotonic_ns() if recorder is not None else 0
     asker.answer(buffers, throttle_ms if muted else 0, False, context.now_ms)
+    if recorder is not None and context.traced is not None:
+        recorder.answered(context, api, out, splices, size, throttle_ms, not muted, ready_ns)
+
+
+def _send_nothing(context: RequestContext, asker: Asker, close: bool, throttle_ms: int, mute_ms: int) -> None:
+    """acks=0."""
+    context.node.journal.request(context, throttle_ms, 0)
+    recorder = context.node.recorder
+    ready_ns = monotonic_ns() if recorder is not None else 0
+    asker.answer(None, mute_ms, close, context.now_ms)
+    if recorder is not None and context.traced is not None:
+        recorder.unanswered(context, throttle_ms, close, ready_ns)
 
 
 def advertised(release_ranges: dict[int, tuple[int, int]]) -> dict[int, Registration]:

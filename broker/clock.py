@@ -8,6 +8,9 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+monotonic_ns = time.monotonic_ns
+"""Real time, whatever the broker's clock says: for who measures how long something took."""
+
 
 class Clock(Protocol):
     """`now_ms()` never goes backwards. `is_wall` tells whether handler time may be measured (request-time quotas)."""

@@ -40,6 +40,7 @@ from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.continuity import Continuity
+    from broker.trace import Recorder
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 SEMANTICS = ("kip", "kafka")
@@ -259,15 +260,16 @@ class Cluster:
         self._broker_changed(node, "stopped")
 
     def start_broker(self, broker_id: int) -> None:
-        """It comes back with its logs and follows whoever leads now."""
+        """It comes back with its logs and follows whoever leads now. What clients have used of their quotas was in its memory."""
         node = self.nodes[broker_id]
         if node.running:
             return
         node.running = True
         node.forget_sessions()
+        node.reset_quotas()
         self.controller.broker_started(broker_id)
         image = self.controller.image
-        names = tuple(image.topics)
+        names = tuple({**image.topics, **dict.fromkeys(node.replicas.topics)})  # with those that were deleted meanwhile
         node.replicas.apply_roles(image, names)
         self._follow_everywhere(names)
         if any(len(partition.log.runs) for partition in node.replicas.partitions.values()):
@@ -371,6 +373,12 @@ class Cluster:
         if mutations is not None:
             mutations.take(len(topic.partitions))
         self.controller.create_topic(topic)
+
+    def record(self, recorder: Recorder | None) -> None:
+        """Tell somebody of all traffic from now on; None: nobody any more."""
+        self.journal.recorder = recorder
+        for node in self.nodes:
+            node.recorder = recorder
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
         """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""

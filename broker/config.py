@@ -162,6 +162,10 @@ class ClusterConfig:
         for broker_id in (-1, *self.static_broker):
             self.check_connections(broker_id)
 
+    def given(self) -> dict[str, str]:
+        """What was given at start, as text."""
+        return dict(self._given)
+
     def without_effect(self) -> list[str]:
         """The settings given at start that are accepted and change nothing, in the order given."""
         settings = {key: broker_setting(split_broker(key)[1]) for key in self._given}
@@ -203,10 +207,21 @@ class ClusterConfig:
         ]
 
     def get(self, broker_id: int, name: str) -> Any:
-        layers = self.layers(broker_id, name)
-        if BROKER_SETTINGS[name].only_dynamic:
-            return next(value for value, source in layers if source is not Source.STATIC_BROKER)
-        return layers[0][0]
+        """The value that holds: as `layers` has it, without a list of all, since each change asks for every partition."""
+        setting = broker_setting(name)
+        own = self.dynamic_broker.get(broker_id)
+        if own is not None and name in own:
+            return own[name]
+        if name in self.dynamic_all:
+            return self.dynamic_all[name]
+        if setting.only_dynamic:
+            return self.default(name)
+        if setting.coarser:
+            return self.layers(broker_id, name)[0][0]
+        at_start = self.static_broker.get(broker_id)
+        if at_start is not None and name in at_start:
+            return at_start[name]
+        return self.static_all[name] if name in self.static_all else self.default(name)
 
     def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
         """A topic setting's value as broker `broker_id` sees it."""

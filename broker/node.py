@@ -29,6 +29,7 @@ from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
     from broker.cluster import Cluster
+    from broker.trace import Recorder
 
 logger = logging.getLogger("kafkaproto.node")
 
@@ -74,6 +75,8 @@ class Node:
         self.forced: ForcedThrottles = cluster.forced_throttles
         self.holds_back = cluster.holds_back
         self.clock: Clock = cluster.clock
+        self.recorder: Recorder | None = None
+        """Who records the traffic, if anybody does."""
         self.running = True
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
@@ -154,11 +157,18 @@ class Node:
         self.connections[connection.connection_id] = connection
         self.connection_quotas.entered(connection.listener_name, connection.client_address)
         self._drop_surplus()
+        if self.recorder is not None:
+            facts = {"connection": connection.connection_id, "listener": connection.listener_name}
+            self.recorder.event(
+                self.turn.now_ms, self.broker_id, "opened", {**facts, "peer": connection.client_address}
+            )
 
     def left(self, connection: OpenConnection) -> None:
         del self.connections[connection.connection_id]
         self.connection_quotas.left(connection.listener_name, connection.client_address)
         self._let_in_soon()
+        if self.recorder is not None:
+            self.recorder.event(self.turn.now_ms, self.broker_id, "closed", {"connection": connection.connection_id})
 
     def settings_changed(self) -> None:
         self.connection_quotas.settings_changed()

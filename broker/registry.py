@@ -36,6 +36,8 @@ class RequestContext:
     client_id: str | None
     size_bytes: int
     now_ms: int
+    traced: Any = None
+    """What a trace has of it so far (`broker.trace`); None while nobody records."""
     handling_ms: float = 0.0
     """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (house §4, "Request time")."""
     mutations: MutationCharge | None = None

@@ -47,15 +47,15 @@ def main(command: str, arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kafkaproto {command}: {error}\n")
         return 2
     except BrokenPipeError:  # whoever reads has seen enough
-        _forget_output()
+        forget_output()
     except OSError as error:  # reading says it itself
-        _forget_output()
+        forget_output()
         sys.stderr.write(f"kafkaproto {command}: cannot write: {error.strerror}\n")
         return 2
     return 0
 
 
-def _forget_output() -> None:
+def forget_output() -> None:
     """What is still to be written goes nowhere, or Python would complain when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -32,11 +32,13 @@ PROGRESS_EVERY_S = 30
 
 @dataclass
 class Simulated:
-    """What many seeds came to. broken: seed to its conversation."""
+    """What many seeds came to. limited_ms: virtual time under quotas; broken: seed to its conversation."""
 
     held: int = 0
     operations: int = 0
     virtual_ms: int = 0
+    limited_ms: int = 0
+    throttles: int = 0
     broken: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -47,6 +49,8 @@ class Simulated:
         self.held += other.held
         self.operations += other.operations
         self.virtual_ms += other.virtual_ms
+        self.limited_ms += other.limited_ms
+        self.throttles += other.throttles
         self.broken |= other.broken
 
 
@@ -80,7 +84,8 @@ def seeds(first: int, count: int) -> Simulated:
         except Broken as broken:
             done.broken[seed] = str(broken)
         else:
-            done.add(Simulated(1, outcome.operations, outcome.virtual_ms))
+            throttles = outcome.throttles.total()
+            done.add(Simulated(1, outcome.operations, outcome.virtual_ms, outcome.limited_ms, throttles))
     return done
 
 
@@ -119,6 +124,7 @@ def seeds_line(wanted: int, simulated: Simulated, simulated_s: float) -> str:
     return (
         f"- Simulation: {done}, {simulated.held:,} held, {_broken(simulated)}; "
         f"{simulated.operations:,} client operations, {simulated.virtual_ms / 3_600_000:,.0f} hours of virtual time, "
+        f"{simulated.limited_ms / 1000:,.0f} virtual seconds under quotas with {simulated.throttles:,} throttles, each as Q-2 to Q-6 say, "
         f"in {simulated_s:.0f} s on {PROCESSES} processes."
     )
 

@@ -83,13 +83,14 @@ def test_the_race_runs_against_the_floor() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
-def test_what_quotas_cost_is_measured_with_all_of_them_in_force() -> None:
-    from benchmarks import quotas, race
+@pytest.mark.parametrize("name", ["quotas", "trace"])
+def test_what_a_feature_costs_is_measured_while_it_is_on(name: str) -> None:
+    from benchmarks import costs, race
 
-    limited, free = race.ours(), race.ours()
-    limited.name, free.name = quotas.WITH, quotas.WITHOUT
-    todo = [cell for cell in quotas.cells() if cell.name.startswith("round trips, pipelined")]
-    with race.running([limited, free]):
-        quotas.set_quotas(limited.address)
-        race.run_cells([limited, free], todo, rounds=1)
-    assert limited.seen.keys() == free.seen.keys() == {cell.name for cell in todo}
+    feature, free = costs.FEATURES[name], race.ours()
+    free.name = costs.WITHOUT
+    todo = [cell for cell in feature.cells if cell.name.startswith("round trips, pipelined")]
+    with feature.start() as costly, race.running([free]):
+        costly.name = costs.WITH
+        race.run_cells([costly, free], todo, rounds=1)
+    assert costly.seen.keys() == free.seen.keys() == {cell.name for cell in todo}

@@ -18,6 +18,7 @@ from kafkaproto.api import APIS
 if TYPE_CHECKING:
     from broker.quota.sensors import ThrottleReason
     from broker.registry import RequestContext
+    from broker.trace import Recorder
 
     Reason = ThrottleReason | ForcedThrottle
 
@@ -95,6 +96,8 @@ class Journal:
         self._going_on: dict[int, ThrottleSeen] = {}
         self._throttle_log = ThrottleLog()
         self.total = 0
+        self.recorder: Recorder | None = None
+        """Is told of everything that is not a request."""
         self.watchers: list[Callable[[], None]] = []
         """Called after each entry, while somebody waits for one."""
 
@@ -136,6 +139,8 @@ class Journal:
         self._throttles.append(seen)
         self._going_on[seen.connection_id] = seen
         self._throttle_log.note(seen)
+        if self.recorder is not None:
+            self.recorder.throttle(context, seen)
         self._noted()
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
@@ -147,6 +152,8 @@ class Journal:
 
     def event(self, at_ms: int, broker_id: int, kind: str, **facts: Any) -> None:
         self._events.append(EventSeen(at_ms, broker_id, kind, facts))
+        if self.recorder is not None:
+            self.recorder.event(at_ms, broker_id, kind, facts)
         self._noted()
 
     def _noted(self) -> None:

@@ -330,14 +330,22 @@ class ReplicaLog:
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
 
+    def starts_inside_a_batch(self, offset: int) -> bool:
+        """Whether this log starts at `offset`, and its first batch below that."""
+        if offset != self.log_start_offset or offset >= self.runs.end_offset:
+            return False
+        return self.runs.locate(offset).base_offset < offset
+
     # Shrinking
 
     def truncate_to(self, offset: int) -> None:
         """Drop everything from `offset` on, at a batch boundary: the batch that holds `offset` goes whole (E-4).
 
-        Lowers a high watermark that is beyond the new end. An `offset` below the log start empties the log.
+        Lowers a high watermark that is beyond the new end. An `offset` below the log start empties the log. At the end of the log
+        it cuts an epoch in which this replica led and wrote nothing: the next leader's may not be the same.
         """
         if offset >= self.log_end_offset:
+            self.epochs.truncate_from_end(offset)
             return
         if offset < self.log_start_offset:
             self.restart_at(offset)

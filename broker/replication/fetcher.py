@@ -403,6 +403,10 @@ class ReplicaFetcher:
             follower.log.truncate_to(leader.log.log_end_offset)
             if follower.log.log_end_offset < leader.log.log_start_offset:
                 follower.log.restart_at(leader.log.log_start_offset)
+        elif leader.log.starts_inside_a_batch(follower.log.log_end_offset):
+            # DeleteRecords cut into the leader's first batch, and all that this replica has lies below: it cannot go on at that
+            # batch's middle (`Partition.appendRecordsToFollowerOrFutureReplica`, which does so only for a log that is empty).
+            follower.log.restart_at(leader.log.log_start_offset)
         size = 0
         if not throttled:
             size = follower.log.replicate_from(leader.log, limit, at_least_one=at_least_one, end_offset=pull.hold_at)

@@ -287,10 +287,17 @@ class ReplicaManager:
             down_converts=value("message.downconversion.enable"),
         )
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Of which it holds something; not all need be there any more while its broker is stopped."""
+        return tuple(self._by_topic)
+
     def refresh_limits(self, image: Image) -> None:
         """A broker setting changed: topics that inherit it take the new value, and so does replication."""
         self.limit_replication()
         for name, held in self._by_topic.items():
+            if name not in image.topics:
+                continue  # deleted while this broker was stopped; it drops it when it starts
             settings = self._settings(image.topics[name])
             for partition in held.values():
                 self._configure(partition, settings)

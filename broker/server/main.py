@@ -138,6 +138,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--data-dir", metavar="DIR", help="a folder that keeps everything over restarts; without it nothing is kept"
     )
+    made.add_argument(
+        "--trace", metavar="DIR", help="record all traffic, without the records, into files in this folder"
+    )
     made.add_argument("--seed", type=_seed, default=0, metavar="N", help="of all ids that are drawn (0)")
     made.add_argument(
         "--log-level",
@@ -179,7 +182,7 @@ async def _run(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = Server(cluster, options.host, options.port)
+    server = Server(cluster, options.host, options.port, trace=options.trace)
     await server.start()
     try:
         server.loop.call(lambda: _make_topics(cluster, options.topic))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import socket
 
 from broker.cluster import Cluster
@@ -14,6 +15,7 @@ from broker.listeners import Listener, listeners_of
 from broker.node import Node
 from broker.server.channel import Channel
 from broker.server.loop import BrokerLoop
+from broker.server.trace_writer import TraceWriter, begin_trace
 
 logger = logging.getLogger("kafkaproto.server")
 
@@ -24,12 +26,23 @@ FREE_PORT_TRIES = 16
 
 
 class Server:
-    """`await start()` binds all; `bootstrap` then names where brokers are reached; `await stop()` closes everything."""
+    """`await start()` binds all; `bootstrap` then names where brokers are reached; `await stop()` closes everything.
+
+    trace: a folder for a trace of all traffic, from the first connection on.
+    """
 
     def __init__(
-        self, cluster: Cluster, host: str = "127.0.0.1", port: int = 0, *, sendfile: bool | None = None
+        self,
+        cluster: Cluster,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        sendfile: bool | None = None,
+        trace: str | os.PathLike[str] | None = None,
     ) -> None:
         self.cluster = cluster
+        self._trace = trace
+        self._writer: TraceWriter | None = None
         self.loop = BrokerLoop(cluster, sendfile=sendfile)
         self._listeners: dict[int, list[Listener]] = {}
         self._open: dict[int, list[asyncio.Server]] = {}
@@ -52,6 +65,8 @@ class Server:
         try:
             for node in self.cluster.nodes:
                 await self._listen(node)
+            if self._trace is not None:
+                self._writer = begin_trace(self.cluster, self._trace)
         except BaseException:
             await self.stop()
             raise
@@ -161,6 +176,9 @@ class Server:
             node.running = False
             node.close_connections()
         await self.loop.closed()
+        if self._writer is not None:
+            self.cluster.record(None)
+            self._writer.close()
         self.cluster.close()
 
 

@@ -82,7 +82,7 @@ async def async_cluster(
 ) -> AsyncIterator[AsyncTestCluster]:
     """A running cluster in the running loop; the arguments are those of `broker.testing.cluster`."""
     state = new_cluster(brokers, config, options)
-    server = Server(state, host, port)
+    server = Server(state, host, port, trace=options.get("trace"))
     await server.start()
     try:
         made = AsyncTestCluster(server, topics or {})

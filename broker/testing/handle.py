@@ -60,6 +60,7 @@ class Options(TypedDict, total=False):
     memory_bytes: int
     seed: int
     data_dir: str | os.PathLike[str] | None
+    trace: str | os.PathLike[str] | None
 
 
 def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Options) -> Cluster:

@@ -120,7 +120,7 @@ def cluster(
     thread.start()
 
     async def start() -> Server:
-        server = Server(state, host, port)
+        server = Server(state, host, port, trace=options.get("trace"))
         await server.start()
         return server
 

@@ -7,7 +7,7 @@ import pytest
 from broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import Compression
 from tests.broker.scene import elect, fetchers, fill, replica, three
-from tests.broker.wire import batch, errors, fetch, flat, produce, produced
+from tests.broker.wire import batch, errors, fetch, flat, limit, produce, produced
 from tests.differential.batches import made
 
 
@@ -108,3 +108,30 @@ def test_P12_a_batch_that_claims_a_logs_time_is_compressed_anew_with_that_time()
     [(_, header)] = replica(cluster, 0).log.batches(0)
     assert header.base_timestamp == header.max_timestamp == 1_700_000_001_000
     assert not header.is_log_append_time
+
+
+def test_Q0_a_broker_that_starts_has_counted_nothing_of_what_its_clients_use() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    limit(cluster, producer_byte_rate=5.0)
+    asked = produce("t", batch())
+    throttles_ms = [cluster.connect().ask(asked, 9).throttle_time_ms for _ in range(2)]
+    assert 0 < throttles_ms[0] < throttles_ms[1]
+    cluster.state.stop_broker(0)
+    cluster.state.start_broker(0)
+    cluster.run()
+    assert cluster.connect().ask(asked, 9).throttle_time_ms == throttles_ms[0]
+
+
+def test_a_stopped_broker_may_hold_a_deleted_topic_when_settings_change_and_drops_it_when_it_starts() -> None:
+    cluster = three("kafka")
+    fill(cluster, "t", batch(), acks=-1)
+    cluster.state.stop_broker(2)
+    cluster.state.controller.delete_topic("t")
+    cluster.run()
+    held = cluster.state.nodes[2].replicas
+    assert held.topics == ("t",)
+    cluster.state.setting_changed()
+    cluster.state.start_broker(2)
+    cluster.run()
+    assert held.topics == () and not held.partitions

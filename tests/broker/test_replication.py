@@ -448,3 +448,30 @@ def test_a_slow_follower_takes_each_fetch_so_much_later_and_others_do_not() -> N
     release(cluster, 2)
     cluster.connect().ask(produce("t", batch_of_bytes(90), acks=1), 9)
     assert replica(cluster, 2).log.log_end_offset == 3
+
+
+def test_N9_N15_a_follower_that_ends_inside_its_leaders_first_batch_begins_again_there() -> None:
+    """DeleteRecords cut into a batch of the new leader just where the old leader's log ends. Found by seed 1610 of the simulation."""
+    cluster = three()
+    client = cluster.connect()
+    client.ask(produce("t", batch(b"0"), acks=-1), 9)
+    hold(cluster, 1)
+    hold(cluster, 2)
+    client.ask(produce("t", batch(b"1")), 9)  # only the leader has it
+    cluster.state.stop_broker(0)
+    cluster.run()
+    leader, _ = cluster.state.controller.image.leader_of("t", 0)
+    for follower in {1, 2} - {leader}:
+        cluster.state.nodes[follower].replicas.release("t", 0)
+    other = cluster.connect(leader)
+    assert produced(other.ask(produce("t", batch(b"a", b"b", b"c", b"d"), acks=-1), 9)).base_offset == 1
+    replica(cluster, leader).delete_records_before(2)
+    cluster.state.start_broker(0)
+    cluster.run()
+    cluster.advance(2000)
+    log = replica(cluster, 0).log
+    assert (log.log_start_offset, log.log_end_offset) == (2, 5)
+    assert 0 in cluster.state.controller.image.topics["t"].partitions[0].isr
+    other.ask(produce("t", batch(b"e")), 9)
+    cluster.advance(1000)
+    assert log.log_end_offset == 6

@@ -25,7 +25,7 @@ UNSURE = {*MOVED, E.REQUEST_TIMED_OUT}
 class Client(ABC):
     """lines: one connection per broker, opened anew when the broker closed it."""
 
-    def __init__(self, world: World, name: str, client_id: str = "test") -> None:
+    def __init__(self, world: World, name: str, client_id: str | None = "test") -> None:
         self.world = world
         self.name = name
         self.client_id = client_id

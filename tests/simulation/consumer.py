@@ -56,7 +56,7 @@ class UnderWay:
 class Consumer(Client):
     """Reads everything, from leaders or the closest replicas, and never skips or repeats a committed record."""
 
-    def __init__(self, world: World, name: str, version: int, rack: str = "", client_id: str = "test") -> None:
+    def __init__(self, world: World, name: str, version: int, rack: str = "", client_id: str | None = "test") -> None:
         super().__init__(world, name, client_id)
         self.version = version
         self.rack = rack

@@ -12,12 +12,12 @@ import os
 from collections.abc import Callable
 from functools import partial
 
+from broker.dynamic_config import BrokerResource, Change, Operation, TopicResource, change
 from broker.errors import KafkaError
+from broker.quota.replication_quotas import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from tests.broker.scene import hold, release
 from tests.simulation.disk import BROKEN, FULL
-from tests.simulation.world import BROKERS, World
-
-MOST_TOPICS = 6
+from tests.simulation.world import BROKERS, MOST_TOPICS, World
 
 
 class Faults:
@@ -35,6 +35,9 @@ class Faults:
             self.delete_topic,
             self.tidy,
         ]
+        quotas = [self.idle, self.skip_an_hour, self.hang_up, self.hang_up]
+        if world.has_quotas:
+            quotas += [self.costs, self.costs, self.throttle_replicas, self.throttle_replication]
         disks = [self.slow_disk, self.quick_disks]
         if world.disk is not None:
             disks += [
@@ -45,7 +48,7 @@ class Faults:
                 self.kill_in_a_write,
                 self.end_process,
             ]
-        self.kinds: list[Callable[[], None]] = [*often, *often, *rarely, *disks]
+        self.kinds: list[Callable[[], None]] = [*often, *often, *rarely, *quotas, *disks]
 
     def act(self) -> None:
         self.world.chance.choice(self.kinds)()
@@ -60,6 +63,7 @@ class Faults:
         self.start_all()
         self.heal()
         self.release()
+        self.unthrottle_replication()
 
     def first_topics(self) -> None:
         """Every kind of topic: clean, with unclean elections, compacted, short-lived."""
@@ -158,6 +162,7 @@ class Faults:
         self.world.chance.shuffle(stopped)
         for broker_id in stopped:
             self._say(f"start broker {broker_id}")
+            self.world.quotas.starts(broker_id)
             self.world.cluster.state.start_broker(broker_id)
             self.world.cluster.run()
 
@@ -184,6 +189,66 @@ class Faults:
         state.upkeep.retention.run(self.world.now_ms)
         self._try(lambda: state.upkeep.compaction.clean("compact", 0, self.world.now_ms))
         self.world.cluster.run()
+
+    # ---- quotas --------------------------------------------------------------------------------------------------------------
+
+    def idle(self) -> None:
+        """Long enough for samples to expire."""
+        if self.world.chance.random() < 0.3:
+            delta_ms = self.world.chance.choice([10_000, 11_000, 11_001, 12_345])
+            self._say(f"nothing for {delta_ms} ms")
+            self.world.advance(delta_ms)
+
+    def skip_an_hour(self) -> None:
+        """Long enough for sensors to go; connections are closed long before."""
+        if self.world.chance.random() < 0.1:
+            self._say("nothing for more than an hour")
+            self.world.skip(3_700_000)
+
+    def hang_up(self) -> None:
+        """A client goes while it is throttled."""
+        muted = [line for line in self.world.lines if line.is_open and line.muted_until_ms > self.world.now_ms]
+        if muted:
+            line = self.world.chance.choice(muted)
+            self._say(f"{line.name} hangs up")
+            line.hang_up()
+            self.world.cluster.run()
+
+    def costs(self) -> None:
+        """What handling a request costs from now on."""
+        api = self.world.chance.choice(["Produce", "Fetch", "Fetch", "Metadata", "ListOffsets", "CreateTopics"])
+        cost_ms = self.world.chance.choice([0, 0.3, 4, 25, 140])
+        self._say(f"{api} costs {cost_ms} ms")
+        self.world.quotas.costs[api] = cost_ms
+        self.world.cluster.state.set_request_cost(api, cost_ms)
+
+    def throttle_replicas(self) -> None:
+        """The throttled replicas of a topic: all, none, some."""
+        world = self.world
+        name = world.chance.choice(sorted(world.topics))
+        for setting in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
+            listed = world.chance.choice([None, "*", "*", f"0:{world.chance.randrange(BROKERS)}"])
+            self._set(TopicResource(world.cluster.state, 0, name), f"topic {name}", setting, listed)
+
+    def throttle_replication(self) -> None:
+        """How fast one broker, or all, may send and take."""
+        world = self.world
+        broker_id = world.chance.choice([-1, *range(BROKERS)])
+        for setting in (LEADER_RATE, FOLLOWER_RATE):
+            rate = world.chance.choice([None, "0", "30", "300", "100000"])
+            self._set(BrokerResource(world.cluster.state, broker_id), f"broker {broker_id}", setting, rate)
+
+    def unthrottle_replication(self) -> None:
+        for broker_id in (-1, *range(BROKERS)):
+            resource = BrokerResource(self.world.cluster.state, broker_id)
+            for setting in resource.own:
+                self._set(resource, f"broker {broker_id}", setting, None)
+
+    def _set(self, resource: BrokerResource | TopicResource, of: str, setting: str, value: str | None) -> None:
+        operation = Operation.DELETE if value is None else Operation.SET
+        self._say(f"{setting} of {of} is {value}")
+        wanted = [Change(setting, operation, value)]
+        self._try(lambda: change(resource, wanted, self.world.semantics == "kip"))
 
     # ---- disks ---------------------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ from typing import Any
 
 from broker.log.files import FileRange
 from broker.testing.memory import LISTENER, Answered, MemoryClient
+from kafkaproto.frame import LENGTH_BYTES
+from tests.simulation.quotas import Asked
 from tests.simulation.world import World
 
 ACKS_NONE = 0
@@ -27,16 +29,23 @@ Heard = Callable[[Any], None]
 class Line(MemoryClient):
     """One connection whose owner hears its answers, and which can be slow to read them.
 
-    Checks X-5: in order, and not before a throttle has passed. A slow reader's bytes are taken twice, when they are written and
-    when they are read: nothing may have been written over them.
+    Checks X-5: in order, and not before a throttle has passed, told or not; and X-6: that it is told. A slow reader's bytes are taken
+    twice, when they are written and when they are read: nothing may have been written over them.
     """
 
-    def __init__(self, world: World, broker_id: int, name: str, client_id: str) -> None:
+    def __init__(self, world: World, broker_id: int, name: str, client_id: str | None) -> None:
         self.world = world
         self.broker_id = broker_id
         self.name = f"{name}@{broker_id}"
         self.slow = False
         self.muted_until_ms = 0
+        """Until when the broker reads nothing, as quotas must have it."""
+        self.sent: dict[int, tuple[Any, int, int]] = {}
+        """By correlation id: what the broker has not begun with, its version, and the size of header and body."""
+        self.asked: Asked | None = None
+        """What the broker is at."""
+        self._owed: tuple[int, bool] = (0, True)
+        self._told_until_ms = 0
         self.expected: deque[tuple[int, Heard]] = deque()
         self._unread_answer: tuple[Sequence[object], bytes] | None = None
         self._arrived_ms = 0
@@ -44,6 +53,7 @@ class Line(MemoryClient):
         """When a slow reader last read an answer: what it had sent behind is handled then."""
         world.lines.append(self)
         super().__init__(world.cluster, broker_id, client_id, "127.0.0.1", LISTENER)
+        world.charges.lines[self.connection.connection_id] = self
 
     @property
     def is_open(self) -> bool:
@@ -68,6 +78,8 @@ class Line(MemoryClient):
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
         now_ms = self.world.now_ms
+        request, version, _ = self.sent[self._next_id - 1]
+        self.sent[self._next_id - 1] = request, version, len(data) - LENGTH_BYTES
         arrives_ms = max(self._arrived_ms, now_ms + self.world.disk_delay_ms.get(self.broker_id, 0))
         if arrives_ms <= now_ms:
             super().send_bytes(data, patch_length=patch_length)
@@ -80,12 +92,23 @@ class Line(MemoryClient):
             self._unread += data
             self._deliver()
 
+    def hang_up(self) -> None:
+        """The client goes, whatever it waits for."""
+        self.cut()
+        self.connection.lost()
+
     def request(self, request: Any, version: int, heard: Heard) -> None:
         """Send; `heard` is called with the answer's message at the instant at which it leaves the broker."""
         self.world.say(self.name, request)
         if getattr(request, "acks", None) != ACKS_NONE:
             self.expected.append((self._next_id, heard))
+        self.sent[self._next_id] = request, version, 0
         self.send(request, version)
+
+    def throttled(self, throttle_ms: int, is_told: bool) -> None:
+        """What is about to be answered throttles this connection, as quotas must have it, from now on."""
+        self._owed = throttle_ms, is_told
+        self.muted_until_ms = self.world.now_ms + throttle_ms
 
     def write(self, buffers: Sequence[object]) -> bool:
         out = super().write(buffers)
@@ -115,8 +138,11 @@ class Line(MemoryClient):
     def _check_order(self, answer: Answered) -> None:
         assert self.expected, "an answer that nobody asked for"
         assert answer.correlation_id == self.expected[0][0], "X-5: answers out of order"
-        assert answer.at_ms >= self.muted_until_ms, f"X-5: answered while throttled until {self.muted_until_ms}"
-        self.muted_until_ms = answer.at_ms + getattr(answer.message, "throttle_time_ms", 0)
+        assert answer.at_ms >= self._told_until_ms, f"X-5: answered while throttled until {self._told_until_ms}"
+        told_ms = getattr(answer.message, "throttle_time_ms", 0)
+        throttle_ms, is_told = self._owed
+        assert told_ms == (throttle_ms if is_told else 0), f"X-6: {self.name}: told {told_ms}, not {throttle_ms}"
+        self._told_until_ms = answer.at_ms + told_ms
 
 
 def _joined(buffers: Sequence[object]) -> bytes:

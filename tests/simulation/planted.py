@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from broker import apis
 from broker.continuity import Continuity
 from broker.durable import recovery, remembered
 from broker.fetch.delayed_fetch import DelayedFetch
@@ -24,6 +25,13 @@ from broker.log.replica_log import Appended, LogState, ReplicaLog
 from broker.metadata import controller
 from broker.metadata.image import PartitionState
 from broker.network.connection import Connection
+from broker.node import Node
+from broker.quota import precedence
+from broker.quota.charges import NOT_THROTTLED
+from broker.quota.client_quotas import QuotaManager
+from broker.quota.mutations import MutationQuotas
+from broker.quota.precedence import Levels, level_of
+from broker.quota.sensors import ClientSensors
 from broker.replication.delayed_partitions import AwaitedAppend
 from broker.replication.fetcher import Pull, ReplicaFetcher
 from broker.replication.partition import Partition
@@ -137,7 +145,7 @@ def _batch_skipped(original: Original) -> Original:
             and leader._newest is not None
             and leader._newest.base_offset > self.log_end_offset
         ):
-            self._take(leader._newest)
+            self.take(leader._newest)
             return 1
         return int(original(self, leader, *limits, **more))
 
@@ -223,6 +231,83 @@ def _expires_too_early(original: Original) -> Original:
     return expire
 
 
+def _known_clients_keep_their_bound(original: Original) -> Original:
+    def quota_changed(self: ClientSensors[Any], *changed: Any) -> None:
+        known = dict(self._clients)
+        original(self, *changed)
+        self._clients.update(known)
+
+    return quota_changed
+
+
+def _counts_anew_with_a_new_bound(original: Original) -> Original:
+    def quota_changed(self: ClientSensors[Any], entity: Any, key: str, value: Any) -> None:
+        original(self, entity, key, value)
+        if key == self.key:
+            self._sensors.clear()
+
+    return quota_changed
+
+
+def _levels_taken_back(original: Original) -> Original:
+    def quota_changed(self: ClientSensors[Any], *changed: Any) -> None:
+        self._levels = Levels.NONE
+        original(self, *changed)
+        for entity, key in self._store.all():
+            self._levels |= level_of(entity) if key == self.key else Levels.NONE
+
+    return quota_changed
+
+
+def _not_capped(original: Original) -> Original:
+    def record(self: QuotaManager, *used: Any) -> int:
+        self._cap_ms = 2**31 - 1
+        return int(original(self, *used))
+
+    return record
+
+
+def _muted_from_the_writing_on(original: Original) -> Original:
+    def written(self: Connection, now_ms: int) -> None:
+        decided = self.node.journal._going_on.get(self.connection_id)
+        if decided is not None and self._throttle_timer is not None:
+            self._throttle_timer.cancel()
+            self._throttle_timer = self.node.timers.at(now_ms + decided.throttle_time_ms, self._throttle_over)
+        original(self, now_ms)
+
+    return written
+
+
+def _shared_by_all_brokers(original: Original) -> Original:
+    def begin(self: ClientSensors[Any], name: str, key: str, store: Any, *more: Any) -> None:
+        original(self, name, key, store, *more)
+        self._sensors = vars(store).setdefault(f"sensors of {key}", self._sensors)
+
+    return begin
+
+
+def _default_user_before_its_pairs(original: Original) -> Original:
+    def of_pair(user: str, client_id: str) -> Any:
+        return tuple(entity for entity in original(user, client_id) if entity.user)
+
+    return of_pair
+
+
+def _free_without_an_answer(original: Original) -> Original:
+    def charge_produce(*request: Any) -> Any:
+        *_, acks, _now_ms = request
+        return NOT_THROTTLED if acks == 0 else original(*request)
+
+    return charge_produce
+
+
+def _never_refused(original: Original) -> Original:
+    def take(self: MutationQuotas, user: str, client_id: str | None, partitions: int, _: bool, now_ms: int) -> Any:
+        return original(self, user, client_id, partitions, False, now_ms)
+
+    return take
+
+
 PLANTED = {
     "high watermark one too high": Plant(Partition, "advance_high_watermark", _watermark_too_high),
     "leader epoch not bumped by an election": Plant(controller, "_led_by", _epoch_not_bumped),
@@ -250,6 +335,18 @@ PLANTED = {
     "compaction drops the last value of a key": Plant(compaction._Cleaner, "_is_last", _last_value_dropped),
     "compaction drops a tombstone at once": Plant(compaction._Cleaner, "_kept", _tombstone_dropped_at_once),
     "records expire too early": Plant(retention, "expire", _expires_too_early),
+    "throttled fetch not taken back": Plant(QuotaManager, "unrecord", _nothing),
+    "changed quota not seen by who is known": Plant(ClientSensors, "_quota_changed", _known_clients_keep_their_bound),
+    "changed quota holds for new samples only": Plant(ClientSensors, "_quota_changed", _counts_anew_with_a_new_bound),
+    "level of quotas taken back": Plant(ClientSensors, "_quota_changed", _levels_taken_back),
+    "request time throttled beyond a window": Plant(QuotaManager, "record", _not_capped),
+    "mute begins when the answer is written": Plant(Connection, "written", _muted_from_the_writing_on),
+    "sensors shared by all brokers": Plant(ClientSensors, "__init__", _shared_by_all_brokers),
+    "sensors outlive a stop of their broker": Plant(Node, "reset_quotas", _nothing),
+    "default user before its pairs": Plant(precedence, "_of_pair", _default_user_before_its_pairs),
+    "acks=0 is free": Plant(apis, "charge_produce", _free_without_an_answer),
+    "mutations never refused": Plant(MutationQuotas, "take", _never_refused),
+    "quota not remembered": Plant(Continuity, "remember_quotas", _nothing),
 }
 
 
@@ -262,11 +359,14 @@ class Caught(NamedTuple):
 
 
 def caught_by_simulation(plant: Plant, seeds: int = SEEDS) -> Caught | None:
+    """Raises TypeError where it is the plant that does not work."""
     with plant.in_place():
         for seed in range(seeds):
             try:
                 simulate(seed)
             except Broken as broken:
+                if isinstance(broken.__cause__, AttributeError | NameError | TypeError):
+                    raise TypeError("a plant that does not fit any more") from broken
                 return Caught("simulation", seed + 1, str(broken).splitlines()[-2])
     return None
 

@@ -29,7 +29,7 @@ class Sequence:
 class Producer(Client):
     """Produces with every acks; idempotent ones (acks=all only) send a batch again until they know that it was taken."""
 
-    def __init__(self, world: World, name: str, idempotent: bool, client_id: str = "test") -> None:
+    def __init__(self, world: World, name: str, idempotent: bool, client_id: str | None = "test") -> None:
         super().__init__(world, name, client_id)
         self.idempotent = idempotent
         self.producer_id = -1

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from kafkaproto.messages.fetch import FetchResponse
 from kafkaproto.records.batch import batches, complete_bytes
+from tests.simulation.admin import Admin
 from tests.simulation.asker import Asker
 from tests.simulation.client import Client
 from tests.simulation.committer import Committer
 from tests.simulation.consumer import Consumer
 from tests.simulation.disk import Killed
 from tests.simulation.faults import Faults
+from tests.simulation.mutator import Mutator
 from tests.simulation.producer import Producer
+from tests.simulation.talker import Talker
 from tests.simulation.world import World
 
 OPERATIONS = 300
@@ -28,11 +32,17 @@ _VIEW = re.compile("<memory at 0x[0-9a-f]+>")
 
 
 class Outcome(NamedTuple):
-    """digest: of everything that was said, so that two runs can be compared."""
+    """What one seed came to.
+
+    limited_ms: virtual time in which somebody had a quota. throttles: how many of each quota. digest: of everything that was said, so
+    that two runs can be compared.
+    """
 
     operations: int
     steps: int
     virtual_ms: int
+    limited_ms: int
+    throttles: Counter[str]
     digest: str
 
 
@@ -49,18 +59,23 @@ class Simulation:
         self.faults.first_topics()
         chance = world.chance
         rack = chance.choice(["r0", "r1", "r2"])
+        ids = [chance.choice(world.client_ids) for _ in range(8)]
         self.consumers = [
-            Consumer(world, "leaders", chance.choice([7, 9, 11])),
-            Consumer(world, "closest", chance.choice([11, 12, 13, 17]), rack),
-            Consumer(world, "plain", chance.choice([4, 6, 12, 13, 15, 16]), client_id="limited"),
+            Consumer(world, "leaders", chance.choice([7, 9, 11]), client_id=ids[0]),
+            Consumer(world, "closest", chance.choice([11, 12, 13, 17]), rack, ids[1]),
+            Consumer(world, "plain", chance.choice([4, 6, 12, 13, 15, 16]), client_id=ids[2]),
         ]
         self.producers = [
-            Producer(world, "plainly", idempotent=False),
+            Producer(world, "plainly", idempotent=False, client_id=ids[3]),
             Producer(world, "limited", idempotent=False, client_id="limited"),
-            Producer(world, "exactly-a", idempotent=True),
-            Producer(world, "exactly-b", idempotent=True),
+            Producer(world, "exactly-a", idempotent=True, client_id=ids[4]),
+            Producer(world, "exactly-b", idempotent=True, client_id=ids[5]),
         ]
+        self.admin = Admin(world, "admin")
         self.clients: list[Client] = [*self.consumers, *self.consumers, *self.producers, Asker(world, "asker")]
+        if world.has_quotas:
+            mutator = Mutator(world, "mutator", ids[6])
+            self.clients += [self.admin, mutator, Talker(world, "talker", idempotent=False, client_id=ids[7])]
         if world.disk is not None:
             self.clients += [Committer(world, "committer")] * 2
         self.operations = 0
@@ -90,6 +105,7 @@ class Simulation:
             self._check()
         if self.steps % CONTENTS_EVERY == 0:
             self.world.truth.check_contents()
+            self.world.charges.check()
 
     def _ask_somebody(self) -> None:
         said = len(self.world.said)
@@ -122,6 +138,10 @@ class Simulation:
         """Faults end: everything is replicated, everybody is in sync, and the consumers read to the end."""
         world = self.world
         self.faults.end()
+        self.admin.lift_all()
+        for line in world.lines:
+            if line.is_open and line.muted_until_ms > world.now_ms + 5000:
+                line.hang_up()
         for client in self.clients:
             for line in client.lines.values():
                 line.slow = False
@@ -138,6 +158,7 @@ class Simulation:
                 is_over = "retention.ms" in topic.configs
                 assert not is_over or log.log_start_offset == log.log_end_offset, f"{leader} keeps what has expired"
         world.truth.check_contents()
+        world.charges.check()
         for consumer in self.consumers:
             self._read_to_the_end(consumer)
             for history in world.truth.histories.values():
@@ -174,7 +195,9 @@ def simulate(seed: int, operations: int = OPERATIONS) -> Outcome:
         raise Broken(f"{conversation(world)}\n{type(error).__name__}: {error}\n{where}; {hint}") from error
     finally:
         world.close()
-    return Outcome(simulation.operations, simulation.steps, world.now_ms - world.said[0][0], digest(world))
+    virtual_ms = world.now_ms - world.said[0][0]
+    throttles = world.quotas.throttles
+    return Outcome(simulation.operations, simulation.steps, virtual_ms, world.limited_ms, throttles, digest(world))
 
 
 def conversation(world: World) -> str:

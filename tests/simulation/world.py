@@ -17,9 +17,10 @@ from broker.errors import KafkaError
 from broker.metadata.image import INTERNAL_TOPICS, Topic
 from broker.replication.partition import Partition
 from broker.testing.memory import VirtualCluster
-from tests.broker.wire import limit
+from tests.simulation.charges import Charges
 from tests.simulation.disk import Disk, Killed
 from tests.simulation.known import Known
+from tests.simulation.quotas import Quotas
 from tests.simulation.truth import Truth
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
 BROKERS = 3
 LAG_MAX_MS = 2000
 TIDY_MS = 1000
+MOST_TOPICS = 6
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 WITH_A_DISK = 0.3
 """How many worlds have a data directory."""
+WITH_QUOTAS = 0.7
+"""In how many worlds somebody sets quotas; in the others nobody is ever limited."""
 
 
 class Complaints(logging.Handler):
@@ -81,8 +85,15 @@ class World:
         self.cluster = self._new_cluster(ManualClock())
         self.said: list[tuple[int, str, object]] = []
         self.truth = Truth(self.cluster.state)
+        self.has_quotas = chance.random() < WITH_QUOTAS
+        self.client_ids: list[str | None] = ["test", "limited", "other"]
+        """The more clients there are of one, the more of them share what they may use; unnamed ones too."""
         if chance.random() < 0.5:
-            limit(self.cluster, client_id="limited", consumer_byte_rate=300.0, producer_byte_rate=400.0)
+            self.client_ids += ["", None]
+        self.quotas = Quotas(self.semantics, BROKERS)
+        self.charges = Charges(self)
+        self.limited_ms = 0
+        """For how long somebody had a quota, without what was skipped."""
 
     def _new_cluster(self, clock: ManualClock) -> VirtualCluster:
         data_dir = None if self.disk is None else self.disk.path
@@ -91,6 +102,7 @@ class World:
         )
 
     def close(self) -> None:
+        self.charges.close()
         self._logger.removeHandler(self._complaints)
         if self.disk is not None:
             self.disk.close()
@@ -105,12 +117,14 @@ class World:
 
     def end_process(self) -> None:
         """The process ends by itself, and another one goes on."""
+        self.charges.check()
         known = Known(self.cluster.state, in_a_step=False)
         self.cluster.state.close()
         self._go_on(known)
 
     def kill_process(self) -> None:
         """The process is killed between two steps, and another one goes on."""
+        self.charges.check()
         self._go_on(Known(self.cluster.state, in_a_step=False))
 
     def was_killed(self) -> None:
@@ -125,6 +139,7 @@ class World:
         for line in self.lines:
             line.cut()
         self.lines.clear()
+        self.charges.lines.clear()
         self.disk_delay_ms.clear()
         self.cluster.state.stores.close()
         disk.next_process()
@@ -152,6 +167,7 @@ class World:
         self.say("fault", "another process goes on")
         self.truth.goes_on(cluster.state, known.forgets_elections)
         known.check(cluster.state)
+        self.quotas.goes_on(cluster.state.quota_store.all(), known.in_a_step)
 
     @property
     def now_ms(self) -> int:
@@ -202,5 +218,11 @@ class World:
         while delta_ms > 0:
             part = min(delta_ms, 500)
             self.cluster.advance(part)
+            self.limited_ms += part if self.quotas.any else 0
             delta_ms -= part
             self.check()
+
+    def skip(self, delta_ms: int) -> None:
+        """Let time pass without looking."""
+        self.cluster.advance(delta_ms)
+        self.check()

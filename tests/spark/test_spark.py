@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker.testing import TestCluster
+from broker.testing import TestCluster, cluster
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression
 from pipeline import windowed_counts
+from tests.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
 
 # One worker has the session, and a failure of Spark shows as a failure, not as a hang.
 pytestmark = [
@@ -160,3 +162,102 @@ def test_new_partitions_of_a_missing_topic_are_no_endless_loop(spark: Any, kafka
     with pytest.raises(Exception, match=r"(?i)unknown|does not|missing|exist|UnknownTopic"):
         source(spark, kafka, "not-there").collect()
     assert "not-there" not in kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics))
+
+
+# ---- under a quota -----------------------------------------------------------------------------------------------------------
+
+QUOTA = 300_000
+SAMPLES = 3  # quota.window.num: two seconds' worth are free, so a few seconds are enough
+LIMITED_RECORDS, LIMITED_BYTES = 1500, 1000
+BATCH_BYTES = 15_000
+LIMITED = {"kafka_client_id": "etl", "kafka_max_partition_fetch_bytes": str(BATCH_BYTES)}
+
+
+@pytest.fixture
+def limited() -> Iterator[TestCluster]:
+    """One broker whose quotas have three samples; topics t, with a hundred batches, and out. What is called etl is limited."""
+    with cluster(1, {"t": 1, "out": 1}, {"quota.window.num": SAMPLES}) as kafka:
+        values = [(b"%d" % i, b"x" * LIMITED_BYTES) for i in range(LIMITED_RECORDS)]
+        a_batch = BATCH_BYTES // LIMITED_BYTES
+        for i in range(0, LIMITED_RECORDS, a_batch):
+            kafka.produce("t", values[i : i + a_batch])
+        kafka.set_quota(client_id="etl", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
+        yield kafka
+
+
+def check_rate(kafka: TestCluster, api: str) -> None:
+    """Every throttle is the transcription's, none was cut short, and what was moved took what its quota says."""
+    seen = charges(kafka, api, ["etl"])
+    assert any(one.throttle_ms for one in seen)
+    assert wrong(seen, QUOTA, SAMPLES) == []
+    assert min(lateness_ms(kafka, ["etl"])) >= 0
+    moved = [one for one in seen if one.given and one.value > LIMITED_BYTES]
+    took_ms = moved[-1].at_ms - moved[0].at_ms
+    total = sum(one.value for one in moved)
+    assert total > LIMITED_RECORDS * LIMITED_BYTES
+    assert bytes_within(replayed(seen, QUOTA, SAMPLES), moved[-1].at_ms - seen[0].at_ms + 1) >= 0.97 * total
+    assert took_ms >= (total / QUOTA - SAMPLES) * 1000
+
+
+def write(frame: Any, kafka: TestCluster, topic: str = "out") -> None:
+    writer = frame.write.format("kafka").option("kafka.bootstrap.servers", kafka.bootstrap).option("topic", topic)
+    writer.option("kafka.client.id", "etl").option("kafka.batch.size", str(BATCH_BYTES)).save()
+
+
+def keys(kafka: TestCluster, topic: str) -> list[int]:
+    return sorted(int(record.key or b"-1") for record in kafka.records(topic))
+
+
+def test_X6_a_batch_read_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
+    rows = source(spark, limited, **LIMITED).select("key").collect()
+    assert sorted(int(bytes(row.key)) for row in rows) == list(range(LIMITED_RECORDS))
+    check_rate(limited, FETCH)
+
+
+def test_X6_a_batch_write_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
+    values = f"repeat('x', {LIMITED_BYTES}) AS value"
+    write(spark.range(LIMITED_RECORDS).selectExpr("CAST(id AS STRING) AS key", values), limited)
+    assert keys(limited, "out") == list(range(LIMITED_RECORDS))
+    check_rate(limited, PRODUCE)
+
+
+def test_X6_a_stream_reads_and_writes_at_the_rate_of_its_quotas(
+    spark: Any, limited: TestCluster, scratch: Path
+) -> None:
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", limited.bootstrap)
+    reader = reader.option("subscribe", "t").option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "500")
+    for name, value in LIMITED.items():
+        reader = reader.option(name.replace("_", "."), value)
+    writer = reader.load().select("key", "value").writeStream.format("kafka").option("topic", "out")
+    writer = writer.option("kafka.bootstrap.servers", limited.bootstrap).option("kafka.client.id", "etl")
+    writer = writer.option("kafka.batch.size", str(BATCH_BYTES)).option("checkpointLocation", str(scratch / "limited"))
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    assert query.exception() is None
+    assert keys(limited, "out") == list(range(LIMITED_RECORDS))
+    check_rate(limited, FETCH)
+    assert wrong(charges(limited, PRODUCE, ["etl"]), QUOTA, SAMPLES) == []
+
+
+def test_Q14_a_throttle_longer_than_the_poll_of_a_reader_fails_the_query_without_a_record(
+    spark: Any, limited: TestCluster
+) -> None:
+    """clients-and-spark.md §4.4: a throttled fetch is empty, so the reader gives up on its record; nobody says throttle."""
+    limited.set_quota(client_id="etl", consumer_byte_rate=BATCH_BYTES // 6)  # no batch ever fits into three samples
+    with pytest.raises(Exception, match="Cannot fetch record for offset 0 in 3000 milliseconds"):
+        source(spark, limited, **{**LIMITED, "kafkaConsumer_pollTimeoutMs": "3000"}).collect()
+    seen = limited.journal.throttles("Fetch", "etl")
+    assert seen and all(one.throttle_time_ms > 3000 for one in seen)
+
+
+def test_T1_a_throttle_longer_than_the_api_timeout_fails_the_query_for_want_of_a_position(
+    spark: Any, limited: TestCluster
+) -> None:
+    """clients-and-spark.md §4.4: the client leaves the whole broker alone, so that what it asks next never leaves it."""
+    rule = limited.force_throttle(60_000, api="ListOffsets", client_id="etl", times=1)
+    timeouts = {"kafka_default_api_timeout_ms": "3000", "kafka_request_timeout_ms": "2000"}
+    pattern = r"Timeout of 3000ms expired before the position for partition t-0 could be determined"
+    with pytest.raises(Exception, match=pattern):
+        source(spark, limited, **LIMITED, **timeouts).collect()
+    assert rule.hits == 1
+    assert len(limited.journal.requests(api="ListOffsets", client_id="etl")) == 1

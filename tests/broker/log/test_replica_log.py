@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from broker.log.errors import InvalidBatch, OffsetOutOfRange, StorageError
 from broker.log.replica_log import LogSlice, ReplicaLog
 from broker.log.store import FileRange, MemoryBudget, Store
+from broker.replication.replica_manager import ReplicaManager
 from kafkaproto.records.batch import check_crc, read_header, records
 from tests.broker.log.batches import NOW_MS, batch
 
@@ -302,6 +304,33 @@ def test_N15_space_comes_back_when_the_last_replica_has_moved_its_log_start() ->
     assert len(read(follower, 6)) > 90_000
     follower.close()
     assert leader.store.start_position == 10 * len(batch(1, 90_000))
+
+
+def test_E4_cutting_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> None:
+    """`UnifiedLog.truncateTo`: this replica led, wrote nothing, and another one leads now."""
+    log = new_log()
+    append(log, batch(3), epoch=1)
+    log.lead(5)
+    assert log.epochs.entries() == [(1, 0), (5, 3)]
+    log.truncate_to(3)
+    assert (log.epochs.entries(), log.log_end_offset) == ([(1, 0)], 3)
+    log.truncate_to(4)
+    assert (log.epochs.entries(), log.log_end_offset) == ([(1, 0)], 3)
+
+
+def test_E4_a_follower_with_an_epoch_that_its_leader_never_had_finds_where_they_part() -> None:
+    """Epoch 5 began here and nothing was written; the new leader went from 3 to 7. Found by seed 2071 of the simulation, which hung."""
+    store = Store(MemoryBudget(1 << 30), 1 << 30)
+    follower, leader = ReplicaLog(store), ReplicaLog(store)
+    append(leader, batch(3), epoch=1)
+    follower.replicate_from(leader, ALL)
+    follower.lead(5)
+    append(leader, batch(1), epoch=3)
+    leader.lead(7)
+    ReplicaManager._truncate_to_leader(SimpleNamespace(log=follower), SimpleNamespace(log=leader))  # type: ignore[arg-type]
+    assert (follower.log_end_offset, follower.epochs.entries()) == (3, [(1, 0)])
+    follower.replicate_from(leader, ALL)
+    assert follower.log_end_offset == 4
 
 
 def test_restart_at_forgets_everything() -> None:

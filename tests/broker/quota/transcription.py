@@ -7,6 +7,7 @@ judges the windows, the throttles of a simulation and those of a journal.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import copy
 from math import floor
 
 
@@ -57,6 +58,13 @@ class SlowRate:
             total += sample.value
         return total / (window_ms / 1000.0), window_ms
 
+    def seen_at(self, now_ms: int) -> float:
+        """The rate per second for somebody who only looks: what looking forgets is forgotten in a copy."""
+        other = SlowRate(self.n, self.w)
+        other.slots = [copy(sample) for sample in self.slots]
+        other.current = self.current
+        return other.measure(now_ms)[0]
+
     def throttle_ms(self, now_ms: int, bound: float) -> int:
         """Q-5, Q-6."""
         rate, window_ms = self.measure(now_ms)
@@ -85,3 +93,27 @@ class Transcription:
     def unrecord(self, identity: Hashable, now_ms: int, value: float) -> None:
         """Q-13."""
         self.rate(identity).record(-value, now_ms)
+
+
+class SlowBucket:
+    """Q-18: tokens that come back at the bound, at most what all windows bring. One that nobody has used is full."""
+
+    def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
+        self.n, self.w = samples, window_ms
+        self.tokens = 0.0
+        self.last_ms = 0
+
+    def refill(self, now_ms: int, bound: float) -> None:
+        back = bound * ((now_ms - self.last_ms) / 1000.0)
+        self.tokens = min(self.n * (self.w / 1000.0) * bound, self.tokens + back)
+        self.last_ms = now_ms
+
+    def take(self, count: int, now_ms: int, bound: float, strict: bool) -> int | None:
+        """Milliseconds to wait; None: nothing. Strict: nothing is taken of a bucket below zero, and else nobody waits."""
+        self.refill(now_ms, bound)
+        is_refused = strict and self.tokens < 0
+        if not is_refused:
+            self.tokens -= count
+        if self.tokens >= 0 or (strict and not is_refused):
+            return None
+        return floor(-self.tokens / bound * 1000 + 0.5)

@@ -16,7 +16,7 @@ def test_memory_does_not_grow_with_the_data() -> None:
 
 
 def test_partitions_beyond_the_memory_take_no_descriptors() -> None:
-    resident, descriptors = many_partitions(2000, "100K")
+    resident, descriptors = many_partitions(2000, "--memory", "100K")
     assert _seen(resident) < 300
     assert _seen(descriptors) < 50
 

@@ -1,0 +1,39 @@
+"""DescribeUserScramCredentials (key 50, version 0): which users have SCRAM passwords (KIP-554). Here nobody has.
+
+v0 is flexible. kafka-configs asks it whenever it describes users without client-ids, for their quotas.
+Behaviour: `ScramImage.describe` in Kafka, of an image without credentials.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from broker.registry import RequestContext, Response, register
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+
+def _failed(context: RequestContext, request: DescribeUserScramCredentialsRequest, error_code: int) -> Response:
+    return Response(DescribeUserScramCredentialsResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, _failed)
+def describe_user_scram_credentials(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Response:
+    """One result a name: 91 for who is unknown, 92 for who was named twice. No names: all that have a password, so none."""
+    named = Counter(user.name for user in request.users or ())
+    return Response(
+        DescribeUserScramCredentialsResponse(results=[_result(name, times) for name, times in named.items()])
+    )
+
+
+def _result(user: str, times: int) -> DescribeUserScramCredentialsResult:
+    if times > 1:
+        error, message = ErrorCode.DUPLICATE_RESOURCE, f"User {user} is named {times} times."
+    else:
+        error, message = ErrorCode.RESOURCE_NOT_FOUND, f"User {user} has no SCRAM credential."
+    return DescribeUserScramCredentialsResult(user, int(error), message)

@@ -1,0 +1,143 @@
+"""Writes a trace: a thread takes entries off a bounded queue and puts them into files, which are begun anew when they are large.
+
+Never makes the broker wait: what does not fit into the queue is dropped and counted, and the trace says how many. Files are
+flushed ten times a second, so that a trace survives `kill -9` up to then. Knows nothing of what it writes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from broker.clock import monotonic_ns
+from broker.cluster import Cluster
+from broker.config import ConfigError
+from broker.trace import Recorder
+from kafkaproto.trace import format as trace_format
+from kafkaproto.trace.format import Entry, Event, Exchange
+
+logger = logging.getLogger("kafkaproto.trace")
+
+QUEUE_ENTRIES = 20_000
+FILE_BYTES = 64 * 1024 * 1024
+REST_S = 0.1
+"""Between two rounds of writing. A thread that wakes for each entry takes the interpreter from the loop at each of its system calls."""
+
+
+class TraceWriter:
+    """`put` from the loop, `close` at the end. run: the name that the files begin with; meta: what every file's header tells.
+
+    Raises ConfigError when the folder cannot be written to, or already has a trace of this run.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        run: str,
+        meta: dict[str, Any],
+        *,
+        queue_entries: int = QUEUE_ENTRIES,
+        file_bytes: int = FILE_BYTES,
+    ) -> None:
+        self._folder = Path(folder)
+        self._run = run
+        self._meta = meta
+        self._queue: deque[Entry] = deque()
+        self._queue_entries = queue_entries
+        self._file_bytes = file_bytes
+        self._number = 0
+        self._written = self._flushed = 0
+        self.dropped = 0
+        self._told_dropped = 0
+        self._ends = threading.Event()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = self._open()
+        except OSError as error:
+            raise ConfigError(
+                f"trace folder {self._folder}: {error.strerror or error}; give one that can be written to, for example --trace ./trace"
+            ) from None
+        self._thread = threading.Thread(target=self._work, name="kafkaproto-trace", daemon=True)
+        self._thread.start()
+
+    def put(self, entry: Entry) -> None:
+        """Never waits. Appending to a deque and taking from it are atomic, so there is no lock."""
+        if len(self._queue) >= self._queue_entries:
+            self.dropped += 1
+            return
+        self._queue.append(entry)
+
+    def close(self) -> None:
+        """Write what is queued, and end."""
+        self._ends.set()
+        self._thread.join()
+
+    def _open(self) -> Any:
+        path = self._folder / f"{self._run}-{self._number:05d}{trace_format.SUFFIX}"
+        file = path.open("xb")
+        file.write(trace_format.header({**self._meta, "run": self._run, "file": self._number}))
+        file.flush()
+        self._written = self._flushed = file.tell()
+        return file
+
+    def _work(self) -> None:
+        try:
+            while not self._ends.wait(REST_S):
+                self._drain()
+            self._drain()
+        except OSError as error:
+            self._queue_entries = 0  # from now on everything is dropped
+            logger.error("trace folder %s: %s; nothing more is recorded", self._folder, error)
+        finally:
+            self._file.close()
+
+    def _drain(self) -> None:
+        queue = self._queue
+        while queue:
+            self._write(queue.popleft())
+        if self.dropped == self._told_dropped and self._written == self._flushed:
+            return
+        if self.dropped != self._told_dropped:
+            self._told_dropped = self.dropped
+            self._write(Event("dropped", {"seq": 0, "clock_ms": 0, "broker": -1, "entries": self.dropped}))
+        self._file.flush()
+        self._flushed = self._written
+
+    def _write(self, entry: Entry) -> None:
+        data = (
+            trace_format.exchange(entry) if isinstance(entry, Exchange) else trace_format.event(entry.kind, entry.facts)
+        )
+        if self._written + len(data) > self._file_bytes:
+            self._file.close()
+            self._number += 1
+            self._file = self._open()
+        self._file.write(data)
+        self._written += len(data)
+
+
+def begin_trace(cluster: Cluster, folder: str | os.PathLike[str]) -> TraceWriter:
+    """Record a cluster's traffic from now on. Raises ConfigError when the folder cannot be written to."""
+    brokers = cluster.controller.image.brokers.values()
+    writer = TraceWriter(
+        folder,
+        f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}",
+        {
+            "recorder": "kafkaproto broker",
+            "cluster_id": cluster.controller.image.cluster_id,
+            "release": cluster.release_name,
+            "semantics": cluster.semantics,
+            "wall_ms": round(time.time() * 1000),
+            "at_ns": monotonic_ns(),
+            "clock_ms": cluster.now_ms(),
+            "brokers": [{"id": b.broker_id, "rack": b.rack, "listeners": b.listeners} for b in brokers],
+            "advertised": {str(key): [one.min_version, one.max_version] for key, one in cluster.apis.items()},
+            "config": cluster.config.given(),
+        },
+    )
+    cluster.record(Recorder(writer.put))
+    return writer

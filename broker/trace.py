@@ -1,0 +1,200 @@
+"""What a broker records of its traffic: every exchange without its records, every event of the journal, every connection.
+
+A recorder is there only while somebody wants a trace; without one a request pays for one look at an attribute. It hands entries to a
+sink, which must not wait. Must never know threads or files, nor what a message means beyond where its records are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from broker.clock import monotonic_ns
+from broker.log.files import FileRange
+from kafkaproto.api import ApiKey, Codec
+from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES
+from kafkaproto.trace.cutting import LeftOut, batch_heads, cut, cut_only
+from kafkaproto.trace.format import Entry, Event, Exchange
+
+if TYPE_CHECKING:
+    from broker.faults.journal import ThrottleSeen
+    from broker.registry import RequestContext
+
+READ_BYTES = 64 * 1024
+LARGE_BATCH_BYTES = 8 * 1024
+"""Of batches from this size on only the headers are read."""
+
+
+class Traced:
+    """One request on its way: what the trace has of it until it is answered."""
+
+    __slots__ = ("received_ns", "records", "request", "seq")
+
+    def __init__(self, seq: int, received_ns: int, request: bytes, records: tuple[int, ...]) -> None:
+        self.seq = seq
+        self.received_ns = received_ns
+        self.request = request
+        self.records = records
+
+
+class Recorder:
+    """sink: takes an entry, now."""
+
+    def __init__(self, sink: Callable[[Entry], None]) -> None:
+        self._sink = sink
+        self._seq = itertools.count(1)
+
+    def begun(self, context: RequestContext, api: Codec, frame: memoryview, body_at: int, request: Any) -> None:
+        """A request was decoded. `frame` is not kept."""
+        received_ns = monotonic_ns()
+        records: tuple[int, ...] = ()
+        if api.key == ApiKey.PRODUCE:
+            kept, records = _cut_request(api, frame, body_at, request)
+        else:
+            kept = bytes(frame)
+        context.traced = Traced(next(self._seq), received_ns, kept, records)
+
+    def answered(
+        self,
+        context: RequestContext,
+        api: Codec,
+        out: bytearray,
+        splices: list[tuple[int, Any]],
+        size_bytes: int,
+        throttle_ms: int,
+        held: bool,
+        ready_ns: int,
+    ) -> None:
+        """The answer was handed over: `out` is its frame with its length, into which `splices` go."""
+        places = [(at, len(value), _heads(value)) for at, value in splices]
+        self._exchange(
+            context,
+            throttle_ms,
+            ready_ns,
+            held=held,
+            response_bytes=size_bytes,
+            response=cut(out, places, api.flexible)[4:],
+            response_records=tuple(length for _, length, _ in places),
+        )
+
+    def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool, ready_ns: int) -> None:
+        """acks=0: it is done, and nothing goes back."""
+        self._exchange(context, throttle_ms, ready_ns, answered=False, closes=closes)
+
+    def _exchange(
+        self,
+        context: RequestContext,
+        throttle_ms: int,
+        ready_ns: int,
+        *,
+        answered: bool = True,
+        held: bool = False,
+        closes: bool = False,
+        response_bytes: int = 0,
+        response: bytes = b"",
+        response_records: tuple[int, ...] = (),
+    ) -> None:
+        traced = context.traced
+        self._sink(
+            Exchange(
+                traced.seq,
+                context.node.broker_id,
+                context.peer.connection_id,
+                context.now_ms,
+                traced.received_ns,
+                0,
+                ready_ns,
+                monotonic_ns(),
+                throttle_ms,
+                answered,
+                held,
+                closes,
+                context.size_bytes,
+                response_bytes,
+                traced.request,
+                response,
+                traced.records,
+                response_records,
+            )
+        )
+
+    def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
+        """Something happened: see the journal for kinds and facts."""
+        told = {"seq": next(self._seq), "clock_ms": at_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
+        self._sink(Event(kind, told))
+
+    def throttle(self, context: RequestContext, seen: ThrottleSeen) -> None:
+        """A decision to throttle: of which exchange, and why."""
+        reason = seen.reason
+        facts = {"of": None if context.traced is None else context.traced.seq, "connection": seen.connection_id}
+        facts |= {name: getattr(reason, name) for name in _REASON if hasattr(reason, name)}
+        facts["throttle_ms"] = seen.throttle_time_ms
+        facts["entity"] = str(getattr(reason, "entity", ""))
+        self.event(seen.at_ms, seen.broker_id, "throttle", facts)
+
+
+def _cut_request(api: Codec, frame: memoryview, body_at: int, request: Any) -> tuple[bytes, tuple[int, ...]]:
+    """A produce request without its records, and how long they were."""
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1 and topics[0].partition_data[0].records is not None:
+        records = topics[0].partition_data[0].records
+        kept = cut_only(frame, len(records), batch_heads(records), api.flexible)
+        if kept is not None:
+            return kept, (len(records),)
+    out = bytearray(frame[:body_at])
+    places = [(at, len(value), batch_heads(value.records)) for at, value in _left_out(api, request, out)]
+    return cut(out, places, api.flexible), tuple(length for _, length, _ in places)
+
+
+def _left_out(api: Codec, request: Any, out: bytearray) -> list[tuple[int, LeftOut]]:
+    """Write the body of a produce request behind `out`, without its records; where they belong."""
+    partitions = [p for topic in request.topic_data for p in topic.partition_data if p.records is not None]
+    splices: list[tuple[int, Any]] = []
+    for partition in partitions:
+        partition.records = LeftOut(partition.records)
+    try:
+        api.encode_request(request, out, splices)
+    finally:
+        for partition in partitions:
+            partition.records = partition.records.records
+    return splices
+
+
+_REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")
+
+
+def encode_fetch(api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
+    """Encode a fetch response so that all its records are spliced in, small ones too: the trace wants their places."""
+    partitions = [p for topic in message.responses for p in topic.partitions if type(p.records) is bytes]
+    for partition in partitions:
+        partition.records = LeftOut(partition.records)
+    try:
+        api.encode_response(message, out, splices)
+    finally:
+        for partition in partitions:
+            partition.records = partition.records.records
+    splices[:] = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
+
+
+def _heads(records: Any) -> bytes:
+    return b"".join(_file_heads(records)) if type(records) is FileRange else batch_heads(records)
+
+
+def _file_heads(part: FileRange) -> Iterator[bytes]:
+    """`batch_heads` of a range of a file, of which no more is read than has to be."""
+    fd, at, end = part.file.fileno(), part.offset, part.offset + len(part)
+    chunk, begins, read_bytes = b"", at, READ_BYTES
+    while at + HEADER_BYTES <= end:
+        inside = at - begins
+        if inside + HEADER_BYTES > len(chunk):
+            chunk = os.pread(fd, min(read_bytes, end - at), at)
+            begins, inside = at, 0
+        head = chunk[inside : inside + HEADER_BYTES]
+        size = int.from_bytes(head[8:12], "big", signed=True) + PREFIX_BYTES
+        if len(head) < HEADER_BYTES or head[16] != 2 or not HEADER_BYTES <= size <= end - at:
+            return
+        yield head
+        at += size
+        read_bytes = HEADER_BYTES if size >= LARGE_BATCH_BYTES else READ_BYTES

@@ -1,0 +1,95 @@
+"""A trace on disk: files that are begun anew, what does not fit is counted, what was flushed outlives the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from broker.config import ConfigError
+from broker.server.trace_writer import TraceWriter
+from broker.testing import cluster
+from kafkaproto.api import ApiKey
+from kafkaproto.header import decode_request_header
+from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.trace.format import Event, Exchange, Trace, files_of
+from tests.conformance.client import Connection
+
+PATIENCE_S = 30
+
+
+def events(folder: Path) -> list[Event]:
+    return [e for path in files_of(folder) for e in Trace(path).entries() if isinstance(e, Event)]
+
+
+def test_files_are_begun_anew_when_they_are_large_and_each_says_whose_it_is(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run", {"recorder": "test"}, file_bytes=2000)
+    for number in range(100):
+        writer.put(Event("e", {"seq": number, "filler": "x" * 100}))
+    writer.close()
+    paths = files_of(tmp_path)
+    assert len(paths) > 5 and max(path.stat().st_size for path in paths) <= 2000
+    metas = [Trace(path).meta for path in paths]
+    assert [(meta["run"], meta["file"], meta["recorder"]) for meta in metas] == [
+        ("run", number, "test") for number in range(len(paths))
+    ]
+    assert [e.facts["seq"] for e in events(tmp_path)] == list(range(100))
+
+
+def test_what_does_not_fit_is_dropped_and_counted(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run", {}, queue_entries=0)
+    for number in range(7):
+        writer.put(Event("e", {"seq": number}))
+    writer.close()
+    assert [(e.kind, e.facts["entries"]) for e in events(tmp_path)] == [("dropped", 7)]
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"trace folder .*file.*--trace"):
+        TraceWriter(tmp_path / "file", "run", {})
+    TraceWriter(tmp_path, "run", {}).close()
+    with pytest.raises(ConfigError, match="exists"):
+        TraceWriter(tmp_path, "run", {})  # nothing is overwritten
+
+
+def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:
+    with cluster(topics={"t": 1}, trace=tmp_path / "deep" / "trace") as c:
+        host, port = c.bootstrap.split(":")
+        connection = Connection(host, int(port), "me")
+        connection.send_bytes(connection.frame(MetadataRequest([]), 9))
+        assert connection.take(PATIENCE_S) is not None
+    [path] = files_of(tmp_path / "deep" / "trace")
+    trace = Trace(path)
+    entries = list(trace.entries())
+    assert trace.torn == "" and trace.meta["cluster_id"] and trace.meta["brokers"][0]["id"] == 0
+    assert trace.meta["advertised"][str(int(ApiKey.METADATA))][0] == 0
+    [one] = [e for e in entries if isinstance(e, Exchange)]
+    header, _ = decode_request_header(memoryview(one.request), 0, len(one.request))
+    assert (header.client_id, header.api_key) == ("me", ApiKey.METADATA)
+    assert [e.kind for e in entries if isinstance(e, Event)] == ["opened", "closed"]
+
+
+def test_what_was_flushed_outlives_kill_9(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "broker", "--port", "0", "--trace", str(tmp_path), "--log-level", "error"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        host, port = process.stdout.readline().strip().split(":")
+        connection = Connection(host, int(port), "me")
+        for _ in range(50):
+            connection.send_bytes(connection.frame(MetadataRequest([]), 9))
+            assert connection.take(PATIENCE_S) is not None
+        [path] = files_of(tmp_path)
+        deadline = time.monotonic() + PATIENCE_S
+        while sum(isinstance(e, Exchange) for e in Trace(path).entries()) < 50:
+            assert time.monotonic() < deadline, "it was never flushed"
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert sum(isinstance(e, Exchange) for e in Trace(path).entries()) == 50

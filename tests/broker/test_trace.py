@@ -1,0 +1,200 @@
+"""What is recorded of a broker's traffic: every exchange without its records, in frames that decode; every event; nothing when off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.faults.rules import ForcedThrottle
+from broker.testing.memory import VirtualCluster
+from broker.trace import Recorder
+from kafkaproto.api import codec
+from kafkaproto.header import decode_request_header, decode_response_header
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkaproto.records.batch import HEADER_BYTES, read_header
+from kafkaproto.trace.cutting import batch_heads
+from kafkaproto.trace.format import Entry, Event, Exchange
+from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
+
+
+class Bench:
+    """A cluster whose traffic is recorded into a list."""
+
+    def __init__(self, **options: Any) -> None:
+        self.entries: list[Entry] = []
+        self.cluster = VirtualCluster(**options)
+        self.cluster.topic("t", 3)
+        self.cluster.state.record(Recorder(self.entries.append))
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        return [e for e in self.entries if isinstance(e, Exchange)]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        return [e.facts for e in self.entries if isinstance(e, Event) and e.kind == kind]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def decoded(one: Exchange) -> tuple[Any, Any, Any]:
+    """(request header, request, response) of what was recorded; both must be read to their ends."""
+    view = memoryview(one.request)
+    header, at = decode_request_header(view, 0, len(view))
+    api = codec(header.api_key, header.api_version)
+    request, end = api.decode_request(view, at, len(view))
+    assert end == len(view)
+    if not one.answered:
+        return header, request, None
+    view = memoryview(one.response)
+    told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
+    assert told.correlation_id == header.correlation_id
+    response, end = api.decode_response(view, at, len(view))
+    assert end == len(view)
+    return header, request, response
+
+
+@pytest.mark.parametrize("version", [3, 7, 9, 11])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_produce_is_recorded_with_the_heads_of_its_batches(bench: Bench, version: int, count: int) -> None:
+    client = bench.cluster.connect(client_id="p")
+    batches = [batch(b"x" * 5000, b"y"), batch(b"z" * 100)][:count]
+    partitions = [PartitionProduceData(i, data) for i, data in enumerate(batches)]
+    request = ProduceRequest(None, 1, 1000, [TopicProduceData("t", partition_data=partitions)])
+    size = len(client.frame(request, version)) - 4
+    answer = client.ask(request, version)
+    [one] = bench.exchanges
+    header, seen, response = decoded(one)
+    assert (header.client_id, header.api_version, one.request_bytes) == ("p", version, size)
+    assert response == answer and one.response == one.response[:]
+    assert one.request_records == tuple(map(len, batches)) and one.response_records == ()
+    kept = [bytes(p.records) for p in seen.topic_data[0].partition_data]
+    assert kept == [data[:HEADER_BYTES] for data in batches]
+    assert [read_header(data).record_count for data in kept] == [2, 1][:count]
+    assert len(one.request) < size - 5000
+    assert (one.broker, one.connection) == (0, client.connection.connection_id)
+    assert one.received_ns <= one.ready_ns <= one.sent_ns
+
+
+@pytest.mark.parametrize("version", [4, 11, 12])
+@pytest.mark.parametrize("memory_bytes", [0, 1 << 20])
+def test_a_fetch_is_recorded_with_the_heads_of_its_batches_wherever_they_lie(version: int, memory_bytes: int) -> None:
+    bench = Bench(memory_bytes=memory_bytes)
+    client = bench.cluster.connect()
+    stored = [batch(b"x" * size) for size in (10, 30_000, 70_000, 9000, 20)]
+    for data in stored:
+        client.ask(produce("t", data, partition=1), 9)
+    bench.entries.clear()
+    answer = client.ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 5), version=version), version)
+    [one] = bench.exchanges
+    _, _, response = decoded(one)
+    assert one.response_bytes == client.answers[-1].size_bytes
+    for topic, kept_topic in zip(answer.responses, response.responses, strict=True):
+        for partition, kept in zip(topic.partitions, kept_topic.partitions, strict=True):
+            whole = partition.records or b""
+            assert kept.records is not None and bytes(kept.records) == batch_heads(whole)
+            kept.records = partition.records
+    assert response == answer
+    assert one.response_records == tuple(len(p.records or b"") for t in answer.responses for p in t.partitions)
+    heads = [batch_heads(p.records or b"") for t in answer.responses for p in t.partitions]
+    assert heads[0] == heads[2] == b""
+    # Without memory small batches lie in pieces of their own, and a read ends with a piece.
+    assert len(heads[1]) == HEADER_BYTES * (len(stored) if memory_bytes else 1)
+
+
+def test_a_batch_that_is_cut_off_leaves_nothing(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    for _ in range(3):
+        client.ask(produce("t", batch(b"x" * 1000)), 9)
+    bench.entries.clear()
+    answer = client.ask(fetch(("t", 0, 0), partition_max=1500), 11)
+    _, _, response = decoded(bench.exchanges[0])
+    assert bench.exchanges[0].response_records == (1500,) == (len(answer.responses[0].partitions[0].records),)
+    assert len(response.responses[0].partitions[0].records) == HEADER_BYTES
+
+
+def test_other_requests_are_recorded_byte_for_byte(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    request = metadata(["t"])
+    frame = client.frame(request, 9, 1)
+    client.ask(request, 9)
+    [one] = bench.exchanges
+    assert one.request == frame[4:] and len(one.response) == one.response_bytes
+
+
+def test_acks_0_has_no_answer_and_a_parked_fetch_has_the_time_it_waited(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.send(produce("t", batch(b"x"), acks=0), 9)
+    client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
+    bench.cluster.advance(500)
+    first, second = bench.exchanges
+    assert (first.answered, first.response, first.response_bytes) == (False, b"", 0)
+    assert second.answered and second.clock_ms == first.clock_ms + 500
+    client.send(produce("t", batch(b"x"), partition=77, acks=0), 9)
+    assert bench.exchanges[2].closes and client.closed_ms is not None
+
+
+def test_a_throttle_tells_whose_and_why(bench: Bench) -> None:
+    limit(bench.cluster, producer_byte_rate=10_000.0)
+    client = bench.cluster.connect()
+    client.ask(produce_of_bytes(client, "t", 105_000), 9)
+    [one] = bench.exchanges
+    [why] = bench.events("throttle")
+    assert one.throttle_ms == why["throttle_ms"] == 500
+    assert (why["of"], why["quota"], why["bound"], why["value"]) == (one.seq, "Produce", 10_000.0, 105_000)
+    assert why["entity"] == "client-id 'test'" and why["window_ms"] == 10_000
+    assert bench.events("quota") == []
+    bench.cluster.state.forced_throttles.add(ForcedThrottle(7))
+    bench.cluster.connect(client_id="other").ask(metadata(), 9)
+    assert bench.events("throttle")[-1]["rule_id"] > 0
+
+
+def test_a_throttled_fetch_is_recorded_as_it_was_sent(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(produce("t", batch(b"x" * 5000)), 9)
+    bench.cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
+    bench.entries.clear()
+    client.ask(fetch(("t", 0, 0)), 11)
+    [one] = bench.exchanges
+    _, _, response = decoded(one)
+    assert (response.throttle_time_ms, response.responses, one.throttle_ms) == (7, [], 7)
+
+
+def test_held_answers_say_so() -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, producer_byte_rate=10_000.0)
+    client = bench.cluster.connect()
+    client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
+    bench.cluster.advance(500)
+    [one] = bench.exchanges
+    assert one.held and one.throttle_ms == 500
+
+
+def test_connections_and_brokers_come_and_go_in_the_trace(bench: Bench) -> None:
+    client = bench.cluster.connect(address="10.1.2.3")
+    client.connection.close()
+    [opened], [closed] = bench.events("opened"), bench.events("closed")
+    assert (opened["peer"], opened["listener"]) == ("10.1.2.3", "PLAINTEXT")
+    assert opened["connection"] == closed["connection"] and opened["seq"] < closed["seq"]
+    bench.cluster.state.stop_broker(0)
+    assert [fact["state"] for fact in bench.events("broker")] == ["stopped"]
+
+
+def test_sequence_numbers_count_everything_once(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    for _ in range(5):
+        client.ask(metadata(), 9)
+    seen = sorted(e.seq if isinstance(e, Exchange) else e.facts["seq"] for e in bench.entries)
+    assert seen == list(range(1, len(seen) + 1))
+
+
+def test_off_again_nothing_is_recorded(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    bench.cluster.state.record(None)
+    bench.entries.clear()
+    client.ask(metadata(), 9)
+    bench.cluster.connect()
+    assert bench.entries == []

@@ -1,0 +1,90 @@
+"""The client libraries under quotas for longer than `make test` has time for: 30 seconds of all, beside Apache Kafka, and 300 of one.
+
+usage: python -m tests.clients.long_quotas      (`quota_runs` is for tests/long.py)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from tests.clients.paced import Run, number_in
+from tests.clients.quota_runs import (
+    EVERYBODY,
+    QUOTA,
+    REQUEST_BYTES,
+    SAMPLES,
+    Ours,
+    Who,
+    against_kafka,
+    against_ours,
+    name_of,
+    ratio,
+)
+from tests.clients.replay import bytes_within, lateness_ms, replayed, wrong
+from tests.oracle.jars import KAFKA_VERSION
+
+SECONDS, LONG_SECONDS = 30, 300
+ONE: list[Who] = [("producer", "confluent-kafka")]
+TOLERANCE, POINTS, LONG_TOLERANCE = 0.03, 0.05, 0.05
+
+
+def quota_runs() -> tuple[list[str], bool]:
+    """(lines of a report, whether all held). Takes six minutes."""
+    lines, good = [], True
+    for line, holds in [*_beside_kafka(), *_long()]:
+        lines.append(f"- {line}" if holds else f"- **does not hold:** {line}")
+        good &= holds
+    return lines, good
+
+
+def _beside_kafka() -> Iterator[tuple[str, bool]]:
+    theirs = against_kafka(SECONDS, EVERYBODY)
+    with against_ours(SECONDS, EVERYBODY) as ours:
+        for who in EVERYBODY:
+            yield _compared(ours, theirs[who], who)
+
+
+def _compared(ours: Ours, theirs: Run, who: Who) -> tuple[str, bool]:
+    line, holds = _judged(ours, who, SECONDS)
+    here, there = ratio(ours.runs[who], SECONDS), ratio(theirs, SECONDS)
+    text = f"{line}; values / quota {here:.3f}, of Kafka {KAFKA_VERSION} {there:.3f}"
+    return text, holds and abs(here - there) <= POINTS and theirs.numbers == list(range(len(theirs.numbers)))
+
+
+def _long() -> Iterator[tuple[str, bool]]:
+    with against_ours(LONG_SECONDS, ONE) as ours:
+        line, holds = _judged(ours, ONE[0], LONG_SECONDS)
+        charged = bytes_within(ours.charges(ONE[0]), LONG_SECONDS * 1000) / (QUOTA * LONG_SECONDS)
+        share = REQUEST_BYTES / QUOTA
+        text = f"{line}, requests worth {share:.2f} s of quota on one connection: {charged:.4f} of the quota"
+        yield text, holds and abs(charged - 1) <= LONG_TOLERANCE
+
+
+def _judged(ours: Ours, who: Who, seconds: int) -> tuple[str, bool]:
+    """Throttle times, mutes, bytes and records of one client."""
+    seen = ours.charges(who)
+    differ = wrong(seen, QUOTA, SAMPLES)
+    within_ms = seconds * 1000
+    charged, possible = bytes_within(seen, within_ms), bytes_within(replayed(seen, QUOTA, SAMPLES), within_ms)
+    numbers = ours.runs[who].numbers
+    whole = numbers == list(range(len(numbers)))
+    if who[0] == "producer":
+        whole &= [number_in(value) for value in ours.records(who)] == numbers
+    late_ms = lateness_ms(ours.kafka, [name_of(who)])
+    throttled = sum(one.throttle_ms > 0 for one in seen)
+    line = (
+        f"{name_of(who)}, {seconds} s: {len(seen)} requests, {throttled} throttled, {len(differ)} not as the transcription; "
+        f"charged / replay {charged / possible:.3f}; {len(numbers)} records{'' if whole else ', not all once and in order'}"
+    )
+    return line, not differ and whole and min(late_ms) >= 0 and abs(charged / possible - 1) <= TOLERANCE
+
+
+def main() -> int:
+    lines, good = quota_runs()
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,274 @@
+"""Each client library as a producer and as a consumer that goes as fast as it is let, one record a request.
+
+So they are the same against any broker: ours, and Apache Kafka. Must never know which one it is, nor a quota.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as AioPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer
+from kafka import TopicPartition as PythonPartition
+
+from tests.clients.kafka_tools import JVM
+from tests.oracle.jars import kafka_jars
+
+PATIENCE_SECONDS = 30.0
+DIGITS = 10
+JAVA_PROGRAM = Path(__file__).with_name("PacedClient.java")
+
+
+def value(number: int, size: int) -> bytes:
+    """A record's value, of `size` bytes, that begins with its number."""
+    return (b"%0*d" % (DIGITS, number)).ljust(size, b".")
+
+
+def number_in(value: bytes) -> int:
+    return int(value[:DIGITS])
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """topic: of one partition; consumers read it from its beginning. seconds: from the first record on."""
+
+    bootstrap: str
+    client_id: str
+    topic: str
+    value_bytes: int
+    seconds: float
+
+    def value(self, number: int) -> bytes:
+        return value(number, self.value_bytes)
+
+
+@dataclass(slots=True)
+class Run:
+    """What one client saw: the numbers of the records acknowledged or read and when, in seconds since the first.
+
+    told_ms: throttle times, where the library hands them out. metrics: what it says of itself, by name.
+    """
+
+    numbers: list[int] = field(default_factory=list)
+    at_s: list[float] = field(default_factory=list)
+    told_ms: list[int] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
+    _zero_s: float | None = None
+
+    def took(self, number: int) -> None:
+        now_s = time.monotonic()
+        if self._zero_s is None:
+            self._zero_s = now_s
+        self.numbers.append(number)
+        self.at_s.append(now_s - self._zero_s)
+
+    def lasts(self, seconds: float) -> bool:
+        """Whether it goes on: its first record came less than `seconds` ago."""
+        return self._zero_s is None or time.monotonic() - self._zero_s < seconds
+
+    def within(self, seconds: float) -> int:
+        """How many records in that time."""
+        return sum(at_s < seconds for at_s in self.at_s)
+
+
+Client = Callable[[Job], Run]
+
+
+def run_together(jobs: Iterable[tuple[Client, Job]]) -> list[Run]:
+    """All at the same time; raises what one of them raises."""
+    pairs = list(jobs)
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        return [done.result() for done in [pool.submit(client, job) for client, job in pairs]]
+
+
+def confluent_producer(job: Job) -> Run:
+    run = Run()
+    settings = {"linger.ms": 0, **_confluent(job, run)}
+    producer = Producer(settings)
+    producer.list_topics(job.topic, timeout=PATIENCE_SECONDS)
+    number = 0
+    while run.lasts(job.seconds):
+        producer.produce(job.topic, job.value(number), partition=0)
+        assert producer.flush(PATIENCE_SECONDS) == 0
+        run.took(number)
+        number += 1
+    producer.poll(0)
+    return run
+
+
+def confluent_consumer(job: Job) -> Run:
+    run = Run()
+    consumer = Consumer(
+        {"group.id": job.client_id, "max.partition.fetch.bytes": job.value_bytes // 2, **_confluent(job, run)}
+    )
+    try:
+        consumer.assign([TopicPartition(job.topic, 0, OFFSET_BEGINNING)])
+        while run.lasts(job.seconds):
+            message = consumer.poll(0.1)
+            if message is not None:
+                assert message.error() is None
+                run.took(number_in(message.value()))
+    finally:
+        consumer.close()
+    return run
+
+
+def _confluent(job: Job, run: Run) -> dict[str, Any]:
+    def told(event: Any) -> None:
+        if event.throttle_time > 0:
+            run.told_ms.append(round(event.throttle_time * 1000))
+
+    def statistics(text: str) -> None:
+        """Each covers what came since the one before."""
+        for broker in json.loads(text)["brokers"].values():
+            highest = max(run.metrics.get("throttle-max", 0), broker["throttle"]["max"])
+            run.metrics["throttle-max"] = highest
+
+    return {
+        "bootstrap.servers": job.bootstrap,
+        "client.id": job.client_id,
+        "throttle_cb": told,
+        "stats_cb": statistics,
+        "statistics.interval.ms": 200,
+    }
+
+
+def python_producer(job: Job) -> Run:
+    run = Run()
+    producer = KafkaProducer(
+        bootstrap_servers=job.bootstrap.split(","), client_id=job.client_id, linger_ms=0, request_timeout_ms=30_000
+    )
+    try:
+        producer.partitions_for(job.topic)
+        number = 0
+        while run.lasts(job.seconds):
+            producer.send(job.topic, job.value(number), partition=0).get(PATIENCE_SECONDS)
+            run.took(number)
+            number += 1
+        run.metrics = _throttle_metrics(producer.metrics())
+    finally:
+        producer.close()
+    return run
+
+
+def python_consumer(job: Job) -> Run:
+    run = Run()
+    consumer = KafkaConsumer(
+        bootstrap_servers=job.bootstrap.split(","),
+        client_id=job.client_id,
+        max_partition_fetch_bytes=job.value_bytes // 2,
+        enable_auto_commit=False,
+        group_id=None,
+    )
+    try:
+        consumer.assign([PythonPartition(job.topic, 0)])
+        consumer.seek_to_beginning()
+        while run.lasts(job.seconds):
+            for records in consumer.poll(100).values():
+                for record in records:
+                    run.took(number_in(record.value))
+        run.metrics = _throttle_metrics(consumer.metrics())
+    finally:
+        consumer.close()
+    return run
+
+
+def _throttle_metrics(groups: dict[str, dict[str, float]]) -> dict[str, float]:
+    return {name: value for group in groups.values() for name, value in group.items() if "throttle" in name}
+
+
+def aio_producer(job: Job) -> Run:
+    return asyncio.run(_aio_producer(job))
+
+
+async def _aio_producer(job: Job) -> Run:
+    run = Run()
+    producer = AIOKafkaProducer(bootstrap_servers=job.bootstrap, client_id=job.client_id, linger_ms=0)
+    await producer.start()
+    try:
+        await producer.partitions_for(job.topic)
+        number = 0
+        while run.lasts(job.seconds):
+            await producer.send_and_wait(job.topic, job.value(number), partition=0)
+            run.took(number)
+            number += 1
+    finally:
+        await producer.stop()
+    return run
+
+
+def aio_consumer(job: Job) -> Run:
+    return asyncio.run(_aio_consumer(job))
+
+
+async def _aio_consumer(job: Job) -> Run:
+    run = Run()
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=job.bootstrap, client_id=job.client_id, max_partition_fetch_bytes=job.value_bytes // 2
+    )
+    await consumer.start()
+    try:
+        consumer.assign([AioPartition(job.topic, 0)])
+        await consumer.seek_to_beginning()
+        while run.lasts(job.seconds):
+            for records in (await consumer.getmany(timeout_ms=100)).values():
+                for record in records:
+                    run.took(number_in(record.value))
+    finally:
+        await consumer.stop()
+    return run
+
+
+def java_producer(job: Job) -> Run:
+    return _java("produce", job)
+
+
+def java_consumer(job: Job) -> Run:
+    return _java("consume", job)
+
+
+def _java(role: str, job: Job) -> Run:
+    """`PacedClient.java` says "record NUMBER SECONDS" for each, at the end "metric NAME VALUE"."""
+    command = ["java", *JVM, "-cp", f"{kafka_jars()}/*", str(JAVA_PROGRAM), role, job.bootstrap, job.client_id]
+    limit = job.seconds + 2 * PATIENCE_SECONDS
+    done = subprocess.run(
+        [*command, job.topic, str(job.value_bytes), str(job.seconds)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=limit,
+    )
+    assert done.returncode == 0, f"{role}: {done.stdout[-1000:]}\n{done.stderr[-3000:]}"
+    run = Run()
+    for line in done.stdout.splitlines():
+        kind, name, value = line.split()
+        if kind == "record":
+            run.numbers.append(int(name))
+            run.at_s.append(float(value))
+        else:
+            run.metrics[name] = float(value)
+    return run
+
+
+PRODUCERS: dict[str, Client] = {
+    "confluent-kafka": confluent_producer,
+    "kafka-python": python_producer,
+    "aiokafka": aio_producer,
+    "java": java_producer,
+}
+CONSUMERS: dict[str, Client] = {
+    "confluent-kafka": confluent_consumer,
+    "kafka-python": python_consumer,
+    "aiokafka": aio_consumer,
+    "java": java_consumer,
+}

@@ -1,0 +1,138 @@
+"""All client libraries under quotas at once, each with a quota of its own, against our broker or Apache Kafka.
+
+What `make test` looks at for one cycle of the windows, and `make long` for longer. Must never judge what was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import Producer
+
+from broker.testing import TestCluster, cluster
+from kafkaproto.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasRequestEntityData,
+    AlterClientQuotasRequestEntryData,
+    OpData,
+)
+from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.describe_client_quotas import DescribeClientQuotasRequest
+from tests.broker.wire import metadata
+from tests.clients.conftest import eventually
+from tests.clients.paced import CONSUMERS, PRODUCERS, Job, Run, run_together, value
+from tests.clients.replay import FETCH, PRODUCE, Charge, charges
+from tests.conformance.real_kafka import RealKafka
+
+QUOTA = 200_000
+REQUEST_BYTES = 20_000  # a tenth of a second's worth
+SAMPLES = 11  # Kafka's own quota.window.num
+AFTERWARDS_SECONDS = 0.5
+"""How much longer than their window they run, so that no window is cut short."""
+MOST = 1.5
+"""More than this share of its quota no consumer can read in any window of ten seconds or more (Q-7)."""
+TO_READ = "to-read"
+ROLES = {"producer": (PRODUCE, "producer_byte_rate", PRODUCERS), "consumer": (FETCH, "consumer_byte_rate", CONSUMERS)}
+
+Who = tuple[str, str]
+"""(role, library)"""
+EVERYBODY: list[Who] = [(role, library) for role, (_, _, clients) in ROLES.items() for library in clients]
+
+
+def name_of(who: Who) -> str:
+    """Its client-id; of a producer the topic too."""
+    return "-".join(who)
+
+
+def ratio(run: Run, seconds: float) -> float:
+    """The bytes of the values that a client got acknowledged or read, against what its quota is worth."""
+    return run.within(seconds) * REQUEST_BYTES / (QUOTA * seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A run against our broker, which is still there, with its journal."""
+
+    kafka: TestCluster
+    runs: dict[Who, Run]
+
+    def charges(self, who: Who) -> list[Charge]:
+        return charges(self.kafka, ROLES[who[0]][0], [name_of(who)])
+
+    def records(self, who: Who) -> list[bytes]:
+        """What lies in the topic of a producer."""
+        return [record.value or b"" for record in self.kafka.records(name_of(who))]
+
+
+@contextmanager
+def against_ours(seconds: float, everybody: list[Who]) -> Iterator[Ours]:
+    with cluster(1, {TO_READ: 1}, semantics="kafka") as kafka:
+        for number in range(_needed(seconds)):
+            kafka.produce(TO_READ, [value(number, REQUEST_BYTES)])
+        for role, library in everybody:
+            kafka.set_quota(client_id=name_of((role, library)), **{ROLES[role][1]: QUOTA})
+            if role == "producer":
+                kafka.create_topic(name_of((role, library)))
+        yield Ours(kafka, _run(kafka.bootstrap, seconds, everybody))
+
+
+def against_kafka(seconds: float, everybody: list[Who]) -> dict[Who, Run]:
+    """The same against Apache Kafka 3.9.1, with all topics on its broker 0."""
+    kafka = RealKafka("default")
+    try:
+        topics = [TO_READ, *(name_of(who) for who in everybody if who[0] == "producer")]
+        kafka.ask_once(
+            CreateTopicsRequest(
+                [CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, [0])]) for name in topics], 15_000
+            ),
+            5,
+        )
+        eventually(lambda: _has_topics(kafka, topics), "broker 0 leads all topics")
+        bootstrap = "{}:{}".format(*kafka.bootstrap[0])
+        _fill(bootstrap, _needed(seconds))
+        _set_quotas(kafka, everybody)
+        return _run(bootstrap, seconds, everybody)
+    finally:
+        kafka.stop()
+
+
+def _fill(bootstrap: str, count: int) -> None:
+    """One record a batch, in order."""
+    producer = Producer({"bootstrap.servers": bootstrap, "batch.num.messages": 1, "enable.idempotence": True})
+    for number in range(count):
+        producer.produce(TO_READ, value(number, REQUEST_BYTES))
+    assert producer.flush(30) == 0
+
+
+def _has_topics(kafka: RealKafka, topics: list[str]) -> bool:
+    found = kafka.ask_once(metadata(topics), 9)
+    return all(topic.partitions and topic.partitions[0].leader_id == 0 for topic in found.topics)
+
+
+def _set_quotas(kafka: RealKafka, everybody: list[Who]) -> None:
+    entries = [
+        AlterClientQuotasRequestEntryData(
+            [AlterClientQuotasRequestEntityData("client-id", name_of(who))], [OpData(ROLES[who[0]][1], float(QUOTA))]
+        )
+        for who in everybody
+    ]
+    answer = kafka.ask_once(AlterClientQuotasRequest(entries), 1)
+    assert {entry.error_code for entry in answer.entries} == {0}
+    known = DescribeClientQuotasRequest()
+    eventually(lambda: len(kafka.ask_once(known, 1).entries) == len(everybody), "broker 0 knows the quotas")
+
+
+def _run(bootstrap: str, seconds: float, everybody: list[Who]) -> dict[Who, Run]:
+    jobs = []
+    for role, library in everybody:
+        name = name_of((role, library))
+        topic = name if role == "producer" else TO_READ
+        job = Job(bootstrap, name, topic, REQUEST_BYTES, seconds + AFTERWARDS_SECONDS)
+        jobs.append((ROLES[role][2][library], job))
+    return dict(zip(everybody, run_together(jobs), strict=True))
+
+
+def _needed(seconds: float) -> int:
+    return int(MOST * (seconds + 2 * AFTERWARDS_SECONDS) * QUOTA / REQUEST_BYTES) + 50

@@ -1,0 +1,86 @@
+"""Two clients of one user share its quota (Q-8); when it is lifted they are at full speed within a second (Q-10)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from broker.faults.journal import Journal
+from broker.testing import TestCluster, cluster
+from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.clients.paced import CONSUMERS, PRODUCERS, Client, Job, Run, value
+from tests.clients.replay import FETCH, PRODUCE, bytes_within, charges, replayed, wrong
+
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.timeout(120),
+    pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS, "ignore:unclosed <socket:ResourceWarning"),
+]
+QUOTA = 200_000
+REQUEST_BYTES = 10_000
+SAMPLES = 3
+USER = "ANONYMOUS"
+LIMITED_MS = 3_500
+"""Two seconds' worth are free; then each client waits, by a few requests or by a sample of a second."""
+LIFTED_MS = 1_000
+SECONDS = 7.5
+FULL_SPEED = 5
+"""Times the quota, and far below what a client does without one, even on a machine that is busy."""
+
+
+def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api: str, key: str) -> list[Run]:
+    """Both clients under the user's quota for LIMITED_MS, and without it for the rest."""
+    kafka.set_quota(user=USER, **{key: QUOTA})
+    jobs = [(client, Job(kafka.bootstrap, name, topics[name], REQUEST_BYTES, SECONDS)) for name, client in pair.items()]
+    names = list(pair)
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        runs = [pool.submit(client, job) for client, job in jobs]
+
+        def limited_for_long_enough(journal: Journal) -> bool:
+            seen = journal.requests(api)
+            return len({one.client_id for one in seen}) == 2 and seen[-1].at_ms - seen[0].at_ms >= LIMITED_MS
+
+        kafka.wait_for(limited_for_long_enough, 30)
+        before_ms = kafka.clock.now_ms()
+        kafka.set_quota(user=USER, **{key: None})
+        lifted_ms = kafka.clock.now_ms()
+        done = [one.result() for one in runs]
+
+    seen = charges(kafka, api, names)
+    limited = [one for one in seen if one.at_ms < before_ms]
+    assert {one.reason.user for one in kafka.journal.throttles(api)} == {USER}
+    assert wrong(limited, QUOTA, SAMPLES) == []
+    charged, possible = bytes_within(limited, LIMITED_MS), bytes_within(replayed(limited, QUOTA, SAMPLES), LIMITED_MS)
+    assert 0.97 * possible <= charged <= 1.03 * possible
+    shares = [sum(c.value for c in charges(kafka, api, [name]) if c.given and c.at_ms < before_ms) for name in names]
+    assert min(shares) > 0.1 * sum(shares)
+
+    freed = [one for one in seen if one.at_ms > lifted_ms]
+    assert {one.throttle_ms for one in freed} == {0}
+    for name in names:
+        mine = [one for one in charges(kafka, api, [name]) if one.at_ms > lifted_ms]
+        # A mute that goes on is not cut short, here or in Kafka.
+        muted_ms = max(one.ended_ms for one in kafka.journal.throttles(api, name) if one.ended_ms is not None)
+        assert mine[0].at_ms <= max(lifted_ms, muted_ms) + LIFTED_MS
+        assert bytes_within(mine, 1000) > FULL_SPEED * QUOTA
+    return done
+
+
+def test_Q8_Q10_two_producers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
+    pair = {name: PRODUCERS[name] for name in ("confluent-kafka", "kafka-python")}
+    with cluster(1, dict.fromkeys(pair, 1), {"quota.window.num": SAMPLES}) as kafka:
+        runs = run(kafka, pair, {name: name for name in pair}, PRODUCE, "producer_byte_rate")
+        for name, seen in zip(pair, runs, strict=True):
+            assert [record.value[:10] for record in kafka.records(name)] == [value(n, 10) for n in seen.numbers]
+            assert seen.numbers == list(range(len(seen.numbers)))
+
+
+def test_Q8_Q10_two_consumers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
+    pair = {name: CONSUMERS[name] for name in ("confluent-kafka", "aiokafka")}
+    with cluster(1, {"t": 1}, {"quota.window.num": SAMPLES}) as kafka:
+        for number in range(3000):
+            kafka.produce("t", [value(number, REQUEST_BYTES)])
+        runs = run(kafka, pair, dict.fromkeys(pair, "t"), FETCH, "consumer_byte_rate")
+        for seen in runs:
+            assert seen.numbers == list(range(len(seen.numbers)))

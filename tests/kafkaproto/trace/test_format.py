@@ -1,0 +1,122 @@
+"""The file of a trace: what is written is read, whatever becomes of its end, and what is no trace is told by name and place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkaproto.trace.format import Event, Exchange, Trace, TraceError, event, exchange, files_of, header
+
+lengths = st.lists(st.integers(0, 2**32 - 1), max_size=5).map(tuple)
+numbers = st.integers(0, 2**63 - 1)
+exchanges = st.builds(
+    Exchange,
+    numbers,
+    st.integers(-1, 2**31 - 1),
+    numbers,
+    numbers,
+    numbers,
+    numbers,
+    numbers,
+    numbers,
+    st.integers(0, 2**31 - 1),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+    st.binary(max_size=50),
+    st.binary(max_size=50),
+    lengths,
+    lengths,
+)
+events = st.builds(
+    Event,
+    st.text(max_size=10),
+    st.dictionaries(st.sampled_from("abcd"), st.integers() | st.text() | st.none() | st.lists(st.floats(0, 1))),
+)
+
+
+def written(one: Exchange | Event) -> bytes:
+    return exchange(one) if isinstance(one, Exchange) else event(one.kind, one.facts)
+
+
+@given(entries=st.lists(exchanges | events, max_size=6), cut=st.integers(0, 400))
+def test_every_whole_entry_is_read_wherever_the_file_ends(
+    entries: list[Exchange | Event], cut: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    parts = [written(one) for one in entries]
+    begin = header({"run": "r"})
+    whole = begin + b"".join(parts)
+    end = max(len(begin), len(whole) - cut)
+    path = tmp_path_factory.mktemp("trace") / "a.kptrace"
+    path.write_bytes(whole[:end])
+    left, at = [], len(begin)
+    for one, part in zip(entries, parts, strict=True):
+        at += len(part)
+        if at <= end:
+            left.append(one)
+    trace = Trace(path)
+    assert trace.meta == {"run": "r"}
+    assert list(trace.entries()) == left
+    rest = end - len(begin) - sum(len(written(one)) for one in left)
+    assert bool(trace.torn) == bool(rest)
+    if rest:
+        assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is no trace"),
+        (b"\xd4\xc3\xb2\xa1 a capture", "is no trace"),
+        (b"kptrace\n\x00", "is no trace"),
+        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads up to version 1"),
+        (b"kptrace\n\x00\x01\x00\x00\x00\x05{...", "its header cannot be read"),
+        (b"kptrace\n\x00\x01\x00\x00\x00\x02[]", "its header cannot be read"),
+    ],
+)
+def test_what_is_no_trace_is_told_by_name(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "x.kptrace"
+    path.write_bytes(data)
+    with pytest.raises(TraceError, match=said) as caught:
+        Trace(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [0, 3, 255])
+def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, kind: int) -> None:
+    path = tmp_path / "x.kptrace"
+    begin = header({}) + event("a", {})
+    path.write_bytes(begin + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
+    found = []
+    with pytest.raises(TraceError, match=f"x.kptrace: no entry begins at byte {len(begin)}"):
+        found.extend(Trace(path).entries())
+
+
+@pytest.mark.parametrize("body", [b"", b"12", b"{", b"{}", bytes(81)])
+@pytest.mark.parametrize("kind", [1, 2])
+def test_an_entry_that_cannot_be_read_is_told_with_its_place(tmp_path: Path, kind: int, body: bytes) -> None:
+    path = tmp_path / "x.kptrace"
+    path.write_bytes(header({}) + len(body).to_bytes(4, "big") + bytes([kind]) + body)
+    with pytest.raises(TraceError, match=f"the entry at byte {len(header({}))} cannot be read"):
+        list(Trace(path).entries())
+
+
+def test_a_folder_is_read_in_order_and_one_without_traces_is_told(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="holds no trace"):
+        files_of(tmp_path)
+    with pytest.raises(TraceError, match="holds no trace"):
+        files_of(tmp_path / "nowhere")
+    for name in ("r-00001.kptrace", "r-00000.kptrace", "other.txt"):
+        (tmp_path / name).write_bytes(header({}))
+    assert [path.name for path in files_of(tmp_path)] == ["r-00000.kptrace", "r-00001.kptrace"]
+    assert files_of(tmp_path / "other.txt") == [tmp_path / "other.txt"]
+
+
+def test_what_json_does_not_know_is_written_as_text() -> None:
+    assert json.loads(event("k", {"entity": frozenset([1])})[5:])["entity"] == "frozenset({1})"

@@ -1,0 +1,98 @@
+"""`kafkaproto trace show`: lines for people, JSON for programs, and what it says of files that are not as they should be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from broker.faults.rules import ForcedThrottle
+from broker.testing.memory import VirtualCluster
+from broker.trace import Recorder
+from kafkaproto.trace import format as trace_format
+from kafkaproto.trace.format import Entry, Exchange
+from kafkaproto.trace.show import main
+from tests.broker.wire import batch, fetch, metadata, produce
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    entries: list[Entry] = []
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    cluster.state.record(Recorder(entries.append))
+    a, b = cluster.connect(client_id="a"), cluster.connect(client_id="b")
+    a.ask(produce("t", batch(b"x" * 1000)), 9)
+    a.ask(produce("t", batch(b"x"), partition=7), 9)
+    a.send(produce("t", batch(b"x"), acks=0), 9)
+    cluster.state.forced_throttles.add(ForcedThrottle(300, api="Fetch"))
+    b.ask(fetch(("t", 0, 0)), 11)
+    b.send(metadata(), 9)
+    cluster.advance(300)
+    written = [
+        trace_format.exchange(e) if isinstance(e, Exchange) else trace_format.event(e.kind, e.facts) for e in entries
+    ]
+    half = len(written) // 2
+    for number, part in enumerate((written[:half], written[half:])):
+        (tmp_path / f"r-{number}.kptrace").write_bytes(trace_format.header({"run": "r"}) + b"".join(part))
+    return tmp_path
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, list[str], str]:
+    status = main(["show", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return status, out.splitlines(), err
+
+
+def test_a_line_for_each_request_and_event(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines, err = shown(capsys, folder)
+    assert (status, err) == (0, "")
+    first, wrong, silent = [line for line in lines if ": Produce v9" in line]
+    assert " a: Produce v9 #1, 1" in first and "B out" in first
+    assert wrong.endswith("UNKNOWN_TOPIC_OR_PARTITION") and "no answer" in silent
+    assert [line for line in lines if "Fetch v11" in line and "throttled 300 ms" in line]
+    assert sum("opened:" in line for line in lines) == 2
+    assert [line for line in lines if "throttle:" in line and "rule_id" in line]
+
+
+def test_only_what_was_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(shown(capsys, folder, "--client", "b")[1]) == 2
+    assert len(shown(capsys, folder, "--api", "Produce")[1]) == 3
+    status, lines, err = shown(capsys, folder, "--api", "Produces")
+    assert (status, lines) == (2, []) and "no such API; for example" in err
+
+
+def test_json_has_both_messages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, lines, _ = shown(capsys, folder, "--json")
+    told = [json.loads(line) for line in lines]
+    first = next(one for one in told if one.get("api") == "Produce")
+    assert first["request"]["topicData"][0]["name"] == "t"
+    assert first["response"]["responses"][0]["partitionResponses"][0]["baseOffset"] == 0
+    assert first["request_records"][0] > 1000
+    assert next(one for one in told if one.get("event") == "throttle")["throttle_ms"] == 300
+
+
+def test_a_torn_end_is_told_and_the_rest_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "r-1.kptrace"
+    whole = len(shown(capsys, path)[1])
+    path.write_bytes(path.read_bytes()[:-3])
+    status, lines, err = shown(capsys, path)
+    assert status == 1 and len(lines) == whole - 1 and "are no whole entry" in err and str(path) in err
+
+
+def test_what_is_no_trace_is_told_after_what_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "s.kptrace").write_bytes(b"something else")
+    status, lines, err = shown(capsys, folder)
+    assert status == 2 and lines and "s.kptrace is no trace" in err
+    status, lines, err = shown(capsys, folder / "nowhere")
+    assert (status, lines) == (2, []) and "holds no trace" in err
+
+
+def test_a_frame_that_cannot_be_read_is_shown_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = Exchange(1, 0, 1, 0, 0, 0, 0, 0, 0, True, False, False, 3, 0, b"\x00\x00\x00", b"", (), ())
+    path = tmp_path / "x.kptrace"
+    path.write_bytes(trace_format.header({}) + trace_format.exchange(damaged) + trace_format.event("e", {"seq": 2}))
+    status, lines, _ = shown(capsys, path)
+    assert status == 0 and "cannot be read" in lines[0] and lines[1].endswith("e: ")
+    assert "trouble" in json.loads(shown(capsys, path, "--json")[1][0])
