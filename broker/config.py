@@ -49,6 +49,8 @@ def parse(setting: Setting, text: str, strict_kip: bool = True) -> Any:
             raise _bad(setting, text)
     if setting.choices:
         items = value.split(",") if setting.kind == "list" else [value]
+        if items == [""] and setting.kind == "list":
+            return value  # a list may have none
         if not all(item.strip() in setting.choices for item in items):
             raise _bad(setting, text)
     if setting.items is not None and value != "*":

@@ -55,6 +55,9 @@ class Resource(Protocol):
     def setting(self, name: str) -> Setting:
         """Raises ConfigError for an unknown name, KafkaError for one that cannot be changed."""
 
+    def check_deletion(self, name: str) -> None:
+        """The same for one that is to be taken away."""
+
     def in_force(self, name: str) -> str:
         """The value that holds, wherever it comes from."""
 
@@ -81,6 +84,9 @@ class TopicResource:
 
     def setting(self, name: str) -> Setting:
         return topic_setting(name)
+
+    def check_deletion(self, name: str) -> None:
+        """Of what a topic has not, nothing is left either."""
 
     def in_force(self, name: str) -> str:
         return self._cluster.config.describe_topic(self._broker_id, self.own, name).value or ""
@@ -118,6 +124,9 @@ class BrokerResource:
             )
         return setting
 
+    def check_deletion(self, name: str) -> None:
+        self.setting(name)
+
     def in_force(self, name: str) -> str:
         return as_text(self._cluster.config.get(self._broker_id, name)) or ""
 
@@ -143,6 +152,8 @@ class BrokerResource:
 def resource(node: Node, resource_type: int, name: str) -> Resource:
     """What a request names. A broker changes itself only, or all of them at once ("")."""
     if resource_type == TOPIC:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "There are no settings of all topics.")
         return TopicResource(node.cluster, node.broker_id, name)
     if resource_type != BROKER:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
@@ -175,7 +186,7 @@ def applied(asked: Resource, changes: Iterable[Change], strict_kip: bool) -> dic
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
         named.add(one.name)
         if one.operation == Operation.DELETE:
-            asked.setting(one.name)
+            asked.check_deletion(one.name)
             own.pop(one.name, None)
             continue
         if one.value is None:

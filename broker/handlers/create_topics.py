@@ -69,6 +69,8 @@ def _create(
                 "Give either an assignment, with -1 for partitions and replication factor, or these two.",
             )
         assignment = {a.partition_index: a.broker_ids for a in asked.assignments}
+        if len(assignment) < len(asked.assignments):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "A partition is assigned twice.")
         configs = {c.name: _value(c.name, c.value) for c in asked.configs}
         topic = controller.plan_topic(asked.name, asked.num_partitions, asked.replication_factor, assignment, configs)
         mutations.take(len(topic.partitions))

@@ -1,8 +1,8 @@
 """DeleteRecords (key 21, versions 0-2), KIP-107.
 
 v1 changed nothing on the wire (KIP-219); v2 flexible.
-Behaviour: offset -1 means the high watermark. The answer waits until every live replica has given the records up, then tells the
-lowest log start; 7 at the deadline, the records stay deleted.
+Behaviour: offset -1 means the high watermark; a partition that is named twice is asked for once, for the last offset. The
+answer waits until every live replica has given the records up, then tells the lowest log start; 7 at the deadline, the records stay deleted.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ def _failed(context: RequestContext, request: DeleteRecordsRequest, error_code: 
 @register(ApiKey.DELETE_RECORDS, 0, 2, _failed)
 def delete_records(context: RequestContext, request: DeleteRecordsRequest) -> Response | DelayedOperation:
     waiting: Waiting = []
+    named: dict[str, dict[int, DeleteRecordsPartition]] = {}
+    for topic in request.topics:
+        named.setdefault(topic.name, {}).update((p.partition_index, p) for p in topic.partitions)
     topics = [
-        DeleteRecordsTopicResult(t.name, [_delete(context, t.name, p, waiting) for p in t.partitions])
-        for t in request.topics
+        DeleteRecordsTopicResult(name, [_delete(context, name, p, waiting) for p in partitions.values()])
+        for name, partitions in named.items()
     ]
 
     def build() -> Response:

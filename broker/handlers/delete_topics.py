@@ -1,7 +1,7 @@
 """DeleteTopics (key 20, versions 0-6).
 
 v1 throttle time; v4 flexible; v5 messages, and may be answered with 89 (KIP-599); v6 topics by name or by id.
-Behaviour: each topic stands for itself; a topic asked for twice, or by neither or both of name and id, is refused with 42.
+Behaviour: each topic stands for itself; a topic asked for twice, which is answered once, or by neither or both of name and id, is refused with 42.
 A topic that can be deleted pays for its partitions (Q-18).
 """
 
@@ -44,7 +44,8 @@ def delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> Resp
     asked = _asked(context, request)
     mutations = context.open_mutations(context.api_version >= FIRST_STRICT_VERSION)
     times = Counter((t.name, t.topic_id) for t in asked)
-    results = [_delete(context, mutations, t, times[(t.name, t.topic_id)]) for t in asked]
+    once = {(t.name, t.topic_id): t for t in asked}
+    results = [_delete(context, mutations, t, times[key]) for key, t in once.items()]
     return Response(DeleteTopicsResponse(responses=results))
 
 

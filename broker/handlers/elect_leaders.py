@@ -2,7 +2,8 @@
 
 v1 unclean elections (KIP-460) and a top-level error; v2 flexible.
 Behaviour: without a list every partition that needs an election gets one, and only those are told of. With a list each partition
-is answered for: 84 where the election is not needed, 80 where the preferred replica cannot lead, 83 where nobody can.
+is answered for: 84 where the election is not needed, 80 where the preferred replica cannot lead, 83 where nobody can; 42 for
+all where the kind of election is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _failed(context: RequestContext, request: ElectLeadersRequest, error_code: i
 @register(ApiKey.ELECT_LEADERS, 0, 2, _failed)
 def elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> Response:
     if request.election_type not in (PREFERRED, UNCLEAN):
-        return _failed(context, request, ErrorCode.INVALID_REQUEST)
+        return _of_no_kind(request)
     controller = context.node.cluster.controller
     listed = request.topic_partitions is not None
     asked = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
@@ -41,6 +42,15 @@ def elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> Resp
         if told:
             response.replica_election_results.append(ReplicaElectionResult(topic.topic, told))
     return Response(response)
+
+
+def _of_no_kind(request: ElectLeadersRequest) -> Response:
+    code, message = int(ErrorCode.INVALID_REQUEST), f"Unknown election type {request.election_type}"
+    results = [
+        ReplicaElectionResult(t.topic, [PartitionResult(index, code, message) for index in t.partitions])
+        for t in request.topic_partitions or ()
+    ]
+    return Response(ElectLeadersResponse(error_code=code, replica_election_results=results))
 
 
 def _everything(controller: Controller) -> list[TopicPartitions]:

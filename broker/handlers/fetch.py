@@ -39,10 +39,12 @@ from kafkaproto.messages.fetch import (
     SnapshotId,
 )
 
+FIRST_VERSION_WITH_SESSIONS = 7
 FIRST_VERSION_BY_ID = 13
 FIRST_VERSION_WITH_REPLICA_STATE = 15
 FIRST_VERSION_WITH_ENDPOINTS = 16
 READ_COMMITTED = 1
+ISOLATION_LEVELS = (0, READ_COMMITTED)
 NEW_SESSION_EPOCH = 0
 # Shared by all answers that do not say otherwise; never written to.
 NO_DIVERGENCE, NO_LEADER, NO_SNAPSHOT = EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId()
@@ -53,18 +55,20 @@ Key = tuple[Any, int]
 
 
 def _failed(context: RequestContext, request: FetchRequest, error_code: int) -> Response:
-    by_id = context.api_version >= FIRST_VERSION_BY_ID
-    results = [
-        ((t.topic_id if by_id else t.topic, p.partition), failed(error_code))
-        for t in request.topics
-        for p in t.partitions
-    ]
-    return Response(FetchResponse(responses=_grouped(context, results)), Charge.FETCH, emptied=FetchResponse)
+    """The error stands at the top where there is room for it, and at every partition but where those have ids."""
+    version = context.api_version
+    at_top = int(error_code) if version >= FIRST_VERSION_WITH_SESSIONS else 0
+    told = request.topics if version < FIRST_VERSION_BY_ID else []
+    results = [((t.topic, p.partition), failed(error_code)) for t in told for p in t.partitions]
+    response = FetchResponse(error_code=at_top, responses=_grouped(context, results))
+    return Response(response, Charge.FETCH, emptied=FetchResponse)
 
 
 @register(ApiKey.FETCH, 0, 17, _failed)
 def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOperation:
     node, now_ms = context.node, context.now_ms
+    if request.isolation_level not in ISOLATION_LEVELS:
+        return _failed(context, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     params = _params(context, request)
     by_id = context.api_version >= FIRST_VERSION_BY_ID
     session: FetchContext[Key, Any] = node.sessions.begin(
@@ -143,7 +147,7 @@ def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionReque
                 p.fetch_offset,
                 p.partition_max_bytes,
                 p.log_start_offset,
-                p.current_leader_epoch,
+                max(-1, p.current_leader_epoch),  # anything below means none here, as in `FetchRequest`
                 p.last_fetched_epoch,
             ),
         )

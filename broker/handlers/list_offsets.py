@@ -31,6 +31,7 @@ FIRST_VERSION_WITH_ONE_OFFSET = 1
 FIRST_VERSION_WITH_LEADER_EPOCH = 4
 FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
 READ_COMMITTED = 1
+ISOLATION_LEVELS = (0, READ_COMMITTED)
 
 
 class Found(NamedTuple):
@@ -51,6 +52,8 @@ def _failed(context: RequestContext, request: ListOffsetsRequest, error_code: in
 
 @register(ApiKey.LIST_OFFSETS, 0, 9, _failed)
 def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> Response:
+    if request.isolation_level not in ISOLATION_LEVELS:
+        return _failed(context, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     answers = []  # an entry for each of the request, also for one topic twice (L-10)
     for topic in request.topics:

@@ -5,7 +5,7 @@ Deterministic on purpose: partition p of a new topic is led by the p-th broker, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 
 def by_turns_of_racks(racks: Mapping[int, str | None]) -> list[int]:
@@ -21,20 +21,27 @@ def by_turns_of_racks(racks: Mapping[int, str | None]) -> list[int]:
 
 
 def assign(
-    partitions: int, replication_factor: int, racks: Mapping[int, str | None], first: int = 0
+    partitions: int,
+    replication_factor: int,
+    racks: Mapping[int, str | None],
+    first: int = 0,
+    down: Collection[int] = (),
 ) -> list[tuple[int, ...]]:
     """Replicas of each partition, the preferred leader first. `first`: number of the first partition (for added partitions).
 
     Each round over the brokers shifts the followers by one, so that the partitions of a dead leader spread over the others.
+    Brokers that are `down` lead nothing, and follow where their rack has no other broker left. One must not be.
     """
     order = by_turns_of_racks(racks)
-    count = len(order)
+    leaders = [broker_id for broker_id in order if broker_id not in down]
+    count = len(leaders)
     result = []
     for number in range(first, first + partitions):
-        start = number % count
-        others = [order[(start + i) % count] for i in range(1, count)]
+        start = order.index(leaders[number % count])
+        others = order[start + 1 :] + order[:start]
         shift = (number // count) % max(1, len(others))
-        result.append(_spread([order[start], *others[shift:], *others[:shift]], replication_factor, racks))
+        candidates = sorted([*others[shift:], *others[:shift]], key=lambda broker_id: broker_id in down)
+        result.append(_spread([order[start], *candidates], replication_factor, racks))
     return result
 
 

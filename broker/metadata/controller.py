@@ -128,6 +128,7 @@ class Controller:
             )
         if name in self.image.topics:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        self._check_metric_name(name)
         try:
             check_topic_settings(configs or {}, self._config.strict_kip)
         except ConfigError as error:
@@ -142,13 +143,23 @@ class Controller:
         states = tuple(self._new_partition(i, r) for i, r in enumerate(replicas))
         return Topic(name, topic_id, states, dict(configs or {}))
 
+    def _check_metric_name(self, name: str) -> None:
+        """Dots and underscores are the same in Kafka's metrics. Raises KafkaError 17."""
+        if "." in name or "_" in name:
+            plain = name.replace(".", "_")
+            for other in self.image.topics:
+                if len(other) == len(name) and other.replace(".", "_") == plain:
+                    raise KafkaError(
+                        ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with topic '{other}'."
+                    )
+
     def create_topic(self, topic: Topic) -> None:
         """Publish what `plan_topic` made."""
         self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def _new_partition(self, index: int, replicas: tuple[int, ...]) -> PartitionState:
         isr = tuple(r for r in replicas if self.image.is_alive(r))
-        return PartitionState(index, replicas, isr or replicas, isr[0] if isr else NO_LEADER, 0, 0)
+        return PartitionState(index, replicas, isr, isr[0], 0, 0)
 
     def _laid_out(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
         count = self._config.get(-1, "num.partitions") if partitions == -1 else partitions
@@ -162,20 +173,29 @@ class Controller:
         return self._spread(count, factor)
 
     def _spread(self, count: int, factor: int, first: int = 0) -> list[tuple[int, ...]]:
-        racks = {b.broker_id: b.rack for b in self.image.brokers.values() if b.alive}
+        racks = {b.broker_id: b.rack for b in self.image.brokers.values()}
+        down = [b.broker_id for b in self.image.brokers.values() if not b.alive]
+        wrong = ErrorCode.INVALID_REPLICATION_FACTOR
         if factor > len(racks):
             raise KafkaError(
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"Replication factor {factor} is larger than the {len(racks)} brokers that are alive.",
+                wrong, f"Replication factor {factor} is larger than the {len(racks)} brokers that there are."
             )
-        return assign(count, factor, racks, first)
+        if len(down) == len(racks):
+            raise KafkaError(wrong, "No broker is alive.")
+        return assign(count, factor, racks, first, down)
 
     def _given(self, assignment: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
         if sorted(assignment) != list(range(len(assignment))):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions must be a consecutive 0-based sequence.")
         for replicas in assignment.values():
-            self._check_replicas(replicas, len(assignment[0]))
+            self._check_new_replicas(replicas, len(assignment[0]))
         return [tuple(assignment[i]) for i in range(len(assignment))]
+
+    def _check_new_replicas(self, replicas: Sequence[int], factor: int) -> None:
+        """The same for a new partition, which somebody must lead."""
+        self._check_replicas(replicas, factor)
+        if not any(map(self.image.is_alive, replicas)):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"None of {list(replicas)} is alive.")
 
     def _check_replicas(self, replicas: Sequence[int], factor: int | None = None) -> None:
         """Raises KafkaError 39 for what cannot be a partition's replicas, or are not `factor` of them."""
@@ -227,7 +247,7 @@ class Controller:
             replicas = self._spread(wanted, topic.replication_factor, first=present)
         else:
             for given in assignments:
-                self._check_replicas(given, topic.replication_factor)
+                self._check_new_replicas(given, topic.replication_factor)
             replicas = [tuple(given) for given in assignments]
         added = tuple(self._new_partition(present + i, r) for i, r in enumerate(replicas))
         return replace(topic, partitions=topic.partitions + added)

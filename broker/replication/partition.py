@@ -204,8 +204,8 @@ class Partition:
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
-        """Error code for the epoch that a client believes in: 74 when it is older, 75 when newer, 0 (F-25, E-2, L-4)."""
-        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+        """Error code for the epoch that a client believes in, -1 for none: 74 when it is older, 75 when newer, 0 (F-25, E-2, L-4)."""
+        if current_leader_epoch == -1 or current_leader_epoch == self.leader_epoch:
             return 0
         older = current_leader_epoch < self.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH

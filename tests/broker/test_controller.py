@@ -126,16 +126,17 @@ def test_defaults_are_those_of_the_settings() -> None:
     assert (len(planned.partitions), planned.replication_factor) == (5, 2)
 
 
-def test_dead_brokers_do_not_count_and_do_not_lead_new_topics() -> None:
+def test_dead_brokers_count_and_do_not_lead_new_topics() -> None:
     bench = Bench()
     bench.controller.broker_stopped(0)
-    refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "t", 1, 3)
+    assert [p.replicas for p in bench.controller.plan_topic("t", 2, 3).partitions] == [(1, 2, 0), (2, 1, 0)]
+    refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "t", 1, 4)
     bench.topic("t", [0, 1, 2], [0, 2, 1])
     assert [(p.leader, p.isr) for p in bench.controller.image.topics["t"].partitions] == [(1, (1, 2)), (2, (2, 1))]
     bench.controller.broker_stopped(1)
+    refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, bench, "u", -1, -1, {0: [0, 1]})
     bench.controller.broker_stopped(2)
-    bench.topic("u", [0, 1])
-    assert bench.told("u") == (NO_LEADER, 0, (0, 1))
+    refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 1)
 
 
 def test_unknown_topics_are_not_deleted_or_configured() -> None:

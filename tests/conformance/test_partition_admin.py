@@ -202,6 +202,18 @@ def test_L11_records_that_cannot_be_deleted_are_refused(subject: Subject) -> Non
     assert found == {elsewhere.name: (6, -1), "no-such-topic": (3, -1)}
 
 
+def test_L11_a_partition_that_is_named_twice_is_asked_for_once(subject: Subject) -> None:
+    topic = new_topic(subject, 2)
+    topic.fill(*[batch(b"a")] * 3)
+    asked = [
+        DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(index, offset)])
+        for index, offset in ((0, 2), (1, 0), (0, 1))
+    ]
+    [answer] = subject.ask(topic.connect(), DeleteRecordsRequest(asked, 10_000), 2).topics
+    found = sorted((p.partition_index, p.error_code, p.low_watermark) for p in answer.partitions)
+    assert found == [(0, 0, 1), (1, 0, 0)]
+
+
 def test_L11_a_deletion_waits_for_replicas_that_are_held_until_its_time_is_up(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(*[batch(b"a")] * 4)

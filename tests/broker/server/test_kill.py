@@ -343,3 +343,26 @@ def test_nothing_that_a_client_was_told_is_lost_by_kill_9(
                 os.kill(broker, signal.SIGKILL)
         assert runner.stdout.readline() == "ended\n"
     assert sum(map(len, told.acked.values())) > 1000
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_without_a_data_directory_nothing_is_left_behind(tmp_path: Path, ending: signal.Signals) -> None:
+    command = [sys.executable, "-m", "broker", "--port", "0", "--memory", "0", "--topic", "t:2"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        client = Client(process.stdout.readline().strip())
+        for partition, size in ((0, 100), (1, 500_000)):  # in the file that all share, and in one of its own
+            answer = client.ask(produce("t", batch(b"x" * size), partition), 9)
+            assert produced(answer).error_code == 0
+        held = [os.readlink(path) for path in Path(f"/proc/{process.pid}/fd").iterdir()]
+        assert sum(target.startswith(str(tmp_path)) for target in held) == 2
+        process.send_signal(ending)
+        process.wait(PATIENCE_SECONDS)
+        client.socket.close()
+    assert not list(tmp_path.iterdir())
