@@ -1,0 +1,291 @@
+"""One exchange or event of a trace as rows of the tables in `schema`, with our codec and nothing else: no Spark, no Arrow.
+
+Whatever a frame holds, rows come out: what cannot be read is told in `trouble`. Must never know files, nor how rows are stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from kafkaproto.api import APIS, ApiKey, codec
+from kafkaproto.errors import ProtocolError
+from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
+from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
+from kafkaproto.trace.format import Event, Exchange
+from pipeline.trace.schema import TABLES
+
+Row = dict[str, Any]
+NO_TOPIC_ID = bytes(16)
+MS_PER_HOUR = 3_600_000
+
+
+class Rows:
+    """The rows of one run, entry by entry.
+
+    wall_ms, at_ns: from the header of the trace: what time it was when the monotonic clock stood there.
+    """
+
+    def __init__(self, run: str, wall_ms: int, at_ns: int) -> None:
+        self._run = run
+        self._wall_ms = wall_ms
+        self._at_ns = at_ns
+
+    def of(self, entry: Exchange | Event) -> Iterator[tuple[str, Row]]:
+        """(table, row) of everything that an entry tells."""
+        if isinstance(entry, Event):
+            yield "events", self._event(entry)
+        else:
+            yield from self._exchange(entry)
+
+    def _hour(self, clock_ms: int, at_ns: int) -> str:
+        ms = clock_ms or self._wall_ms + (at_ns - self._at_ns) // 1_000_000
+        return datetime.fromtimestamp(ms // MS_PER_HOUR * 3600, UTC).strftime("%Y-%m-%dT%H")
+
+    def _event(self, entry: Event) -> Row:
+        facts = dict(entry.facts)
+        clock_ms, at_ns = int(facts.pop("clock_ms", 0)), int(facts.pop("at_ns", 0))
+        return {
+            "run": self._run,
+            "seq": int(facts.pop("seq", 0)),
+            "hour": self._hour(clock_ms, at_ns),
+            "broker": int(facts.pop("broker", -1)),
+            "clock_ms": clock_ms,
+            "at_ns": at_ns,
+            "kind": entry.kind,
+            "facts": json.dumps(facts, separators=(",", ":")),
+        }
+
+    def _exchange(self, one: Exchange) -> Iterator[tuple[str, Row]]:
+        row = _blank("requests")
+        keys = {"run": self._run, "seq": one.seq, "hour": self._hour(one.clock_ms, one.sent_ns), "broker": one.broker}
+        row |= keys
+        row |= {
+            "conn": one.connection,
+            "clock_ms": one.clock_ms or None,
+            "received_ns": one.received_ns,
+            "ready_ns": one.ready_ns,
+            "sent_ns": one.sent_ns,
+            "bytes_in": one.request_bytes,
+            "bytes_out": one.response_bytes,
+            "answered": one.answered,
+            "held": one.held,
+            "decided_ms": one.throttle_ms,
+            "records_bytes": sum(one.request_records) + sum(one.response_records),
+        }
+        header: RequestHeader | None = None
+        request = response = None
+        try:
+            view = memoryview(one.request)
+            header, at = decode_request_header(view, 0, len(view))
+            row |= {
+                "api_key": header.api_key,
+                "api": APIS[ApiKey(header.api_key)].name,
+                "api_version": header.api_version,
+                "correlation_id": header.correlation_id,
+                "client_id": header.client_id,
+            }
+            api = codec(header.api_key, header.api_version)
+            request, _ = api.decode_request(view, at, len(view))
+            if one.answered:
+                view = memoryview(one.response)
+                told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
+                response, _ = api.decode_response(view, at, len(view))
+                if told.correlation_id != header.correlation_id:
+                    row["trouble"] = f"the answer's correlation id is {told.correlation_id}"
+        except (ProtocolError, ValueError) as error:
+            row["trouble"] = str(error)
+        if header is None or request is None:
+            yield "requests", row
+            return
+        row |= _answer_columns(response)
+        if header.api_key in _COLUMNS:
+            row |= _COLUMNS[header.api_key](request, response)
+        yield "requests", row
+        if header.api_key in _PARTITIONED:
+            yield from _PARTITIONED[header.api_key]({**keys, "api": row["api"]}, one, request, response)
+
+
+def _blank(table: str) -> Row:
+    return dict.fromkeys(column.name for column in TABLES[table])
+
+
+def _answer_columns(response: Any) -> Row:
+    if response is None:
+        return {}
+    own = getattr(response, "error_code", 0)
+    return {
+        "error": own or next(_errors(response), 0),
+        "throttle_ms": getattr(response, "throttle_time_ms", None),
+    }
+
+
+def _errors(value: Any) -> Iterator[int]:
+    for name in (
+        "responses",
+        "topics",
+        "results",
+        "groups",
+        "entries",
+        "partitions",
+        "partition_responses",
+        "resources",
+    ):
+        for inner in getattr(value, name, None) or ():
+            code = getattr(inner, "error_code", 0)
+            if code:
+                yield code
+            if not isinstance(inner, int | str):
+                yield from _errors(inner)
+
+
+def _fetch_columns(request: Any, response: Any) -> Row:
+    replica = request.replica_state.replica_id
+    return {
+        "max_bytes": request.max_bytes,
+        "min_bytes": request.min_bytes,
+        "max_wait_ms": request.max_wait_ms,
+        "isolation": request.isolation_level,
+        "session_id": request.session_id,
+        "session_epoch": request.session_epoch,
+        "answered_session_id": None if response is None else response.session_id,
+        "replica_id": replica if replica != -1 else request.replica_id,
+        "rack": request.rack_id,
+    }
+
+
+def _produce_columns(request: Any, _: Any) -> Row:
+    return {"acks": request.acks}
+
+
+def _topic(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
+    return {"topic": name or None, "topic_id": None if topic_id == NO_TOPIC_ID else topic_id.hex()}
+
+
+def _heads(records: Any) -> list[BatchHeader]:
+    """The headers of what `kafkaproto.trace.cutting` left of records."""
+    data = b"" if records is None else bytes(records)
+    return [read_header(data, at) for at in range(0, len(data) - HEADER_BYTES + 1, HEADER_BYTES)]
+
+
+def _records_columns(heads: list[BatchHeader], length: int) -> Row:
+    return {
+        "batches": len(heads),
+        "records": sum(head.record_count for head in heads),
+        "bytes": length,
+        "first_batch_bytes": heads[0].size if heads else None,
+    }
+
+
+def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: int | None) -> Iterator[tuple[str, Row]]:
+    """base_offset: what the broker assigned to the first one; None: as it stands in each."""
+    for place, head in enumerate(heads):
+        base = head.base_offset if base_offset is None else base_offset
+        yield (
+            "batches",
+            {
+                **keys,
+                **where,
+                "place": place,
+                "base_offset": base if base >= 0 else None,
+                "last_offset": base + head.last_offset_delta if base >= 0 else None,
+                "count": head.record_count,
+                "bytes": head.size,
+                "epoch": head.partition_leader_epoch,
+                "producer_id": head.producer_id,
+                "producer_epoch": head.producer_epoch,
+                "base_sequence": head.base_sequence,
+                "codec": head.compression,
+                "transactional": head.is_transactional,
+                "control": head.is_control,
+                "max_timestamp": head.max_timestamp,
+                "crc": head.crc,
+            },
+        )
+
+
+def _produce(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
+    lengths = iter(one.request_records)
+    answers = {
+        (topic.name, topic.topic_id, answer.index): answer
+        for topic in (() if response is None else response.responses)
+        for answer in topic.partition_responses
+    }
+    place = 0
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            length = 0 if data.records is None else next(lengths, 0)
+            heads = _heads(data.records)
+            answer = answers.get((topic.name, topic.topic_id, data.index))
+            base = -1 if answer is None else answer.base_offset
+            where = {**_topic(topic.name, topic.topic_id), "partition": data.index}
+            row = {**_blank("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
+            if answer is not None:
+                row |= {"error": answer.error_code, "log_start": answer.log_start_offset}
+                if base >= 0:
+                    row |= {
+                        "base_offset": base,
+                        "next_offset": base + heads[0].last_offset_delta + 1 if heads else None,
+                    }
+            yield "partitions", row
+            yield from _batch_rows(keys, where, heads, base)
+            place += 1
+
+
+def _fetch(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
+    asked = {(topic.topic, topic.topic_id, p.partition): p for topic in request.topics for p in topic.partitions}
+    lengths = iter(one.response_records)
+    place = 0
+    for topic in () if response is None else response.responses:
+        for data in topic.partitions:
+            length = 0 if data.records is None else next(lengths, 0)
+            heads = _heads(data.records)
+            where = {**_topic(topic.topic, topic.topic_id), "partition": data.partition_index}
+            row = {**_blank("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
+            row |= {
+                "error": data.error_code,
+                "base_offset": heads[0].base_offset if heads else None,
+                "next_offset": heads[-1].next_offset if heads else None,
+                "high_watermark": data.high_watermark,
+                "last_stable_offset": data.last_stable_offset,
+                "log_start": data.log_start_offset,
+                "preferred_replica": data.preferred_read_replica,
+            }
+            wanted = asked.get((topic.topic, topic.topic_id, data.partition_index))
+            if wanted is not None:
+                row |= {
+                    "asked_offset": wanted.fetch_offset,
+                    "limit_bytes": wanted.partition_max_bytes,
+                    "asked_epoch": wanted.current_leader_epoch,
+                }
+            yield "partitions", row
+            yield from _batch_rows(keys, where, heads, None)
+            place += 1
+
+
+def _list_offsets(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
+    answers = {
+        (topic.name, p.partition_index): p
+        for topic in (() if response is None else response.topics)
+        for p in topic.partitions
+    }
+    place = 0
+    for topic in request.topics:
+        for wanted in topic.partitions:
+            row = {**_blank("partitions"), **keys, **_topic(topic.name), "partition": wanted.partition_index}
+            row |= {"place": place, "asked_timestamp": wanted.timestamp, "asked_epoch": wanted.current_leader_epoch}
+            answer = answers.get((topic.name, wanted.partition_index))
+            if answer is not None:
+                row |= {"error": answer.error_code, "base_offset": answer.offset, "answered_epoch": answer.leader_epoch}
+            yield "partitions", row
+            place += 1
+
+
+_COLUMNS: dict[int, Callable[[Any, Any], Row]] = {ApiKey.PRODUCE: _produce_columns, ApiKey.FETCH: _fetch_columns}
+_PARTITIONED: dict[int, Callable[[Row, Exchange, Any, Any], Iterator[tuple[str, Row]]]] = {
+    ApiKey.PRODUCE: _produce,
+    ApiKey.FETCH: _fetch,
+    ApiKey.LIST_OFFSETS: _list_offsets,
+}
