@@ -7,7 +7,7 @@ Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the record
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from broker.errors import KafkaError
@@ -28,6 +28,7 @@ from kafkaproto.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 
@@ -59,14 +60,17 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
         return _failed(context, request, refused.error_code, refused.message)
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
-    for name, partition_data in _named_once(request):
+    topics = request.topic_data
+    if len(topics) != 1 or len(topics[0].partition_data) != 1:
+        topics = _named_once(topics)
+    for topic in topics:
         answers = []
-        for data in partition_data:
-            answer, waiting = _append(context, name, data, request)
+        for data in topic.partition_data:
+            answer, waiting = _append(context, topic.name, data, request)
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
-        response.responses.append(TopicProduceResponse(name, partition_responses=answers))
+        response.responses.append(TopicProduceResponse(topic.name, partition_responses=answers))
     if acks == 0:
         failed = any(p.error_code for t in response.responses for p in t.partition_responses)
         return NoAnswer(close=failed)
@@ -75,15 +79,12 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     return _answer(context, response)
 
 
-def _named_once(request: ProduceRequest) -> Iterable[tuple[str, Iterable[PartitionProduceData]]]:
-    """Topics and what is for their partitions; where a partition is named twice, the last counts."""
-    topics = request.topic_data
-    if len(topics) == 1 and len(topics[0].partition_data) == 1:
-        return [(topics[0].name, topics[0].partition_data)]
+def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
+    """Each topic and each partition of it once: where one is named twice, the last counts."""
     named: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in topics:
         named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)
-    return [(name, partitions.values()) for name, partitions in named.items()]
+    return [TopicProduceData(name, partition_data=list(partitions.values())) for name, partitions in named.items()]
 
 
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
