@@ -63,7 +63,7 @@ class Faults:
         self.start_all()
         self.heal()
         self.release()
-        self.unthrottle_replication()
+        self.world.chance.choice([self.lift_rates, self.unlist_replicas])()
 
     def first_topics(self) -> None:
         """Every kind of topic: clean, with unclean elections, compacted, short-lived."""
@@ -202,7 +202,8 @@ class Faults:
     def skip_an_hour(self) -> None:
         """Long enough for sensors to go; connections are closed long before. Throttled followers would ask 7,200 times meanwhile."""
         if self.world.chance.random() < 0.3:
-            self.unthrottle_replication()
+            self.lift_rates()
+            self.unlist_replicas()
             if not any(node.replicas.leader_quota.active for node in self.world.cluster.state.nodes):
                 self._say("nothing for more than an hour")
                 self.world.skip(3_700_000)
@@ -243,11 +244,13 @@ class Faults:
         }
         self._set(BrokerResource(world.cluster.state, broker_id), f"broker {broker_id}", rates)
 
-    def unthrottle_replication(self) -> None:
+    def lift_rates(self) -> None:
         for broker_id in (-1, *range(BROKERS)):
-            resource: BrokerResource | TopicResource = BrokerResource(self.world.cluster.state, broker_id)
+            resource = BrokerResource(self.world.cluster.state, broker_id)
             if resource.own:
                 self._set(resource, f"broker {broker_id}", dict.fromkeys(resource.own))
+
+    def unlist_replicas(self) -> None:
         for name, topic in sorted(self.world.topics.items()):
             listed = {LEADER_REPLICAS, FOLLOWER_REPLICAS} & topic.configs.keys()
             if listed:
