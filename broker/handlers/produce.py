@@ -7,7 +7,7 @@ Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the record
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from broker.errors import KafkaError
@@ -28,6 +28,7 @@ from kafkaproto.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 
@@ -59,7 +60,10 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
         return _failed(context, request, refused.error_code, refused.message)
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
-    for name, partition_data in _named_once(request):
+    topics = request.topic_data
+    # What almost every request has, one partition, is named once for sure: it pays for no call to find that out (Q-1).
+    alone = len(topics) == 1 and len(topics[0].partition_data) == 1
+    for name, partition_data in [(topics[0].name, topics[0].partition_data)] if alone else _named_once(topics):
         answers = []
         for data in partition_data:
             answer, waiting = _append(context, name, data, request)
@@ -75,11 +79,8 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     return _answer(context, response)
 
 
-def _named_once(request: ProduceRequest) -> Iterable[tuple[str, Iterable[PartitionProduceData]]]:
+def _named_once(topics: Sequence[TopicProduceData]) -> Iterable[tuple[str, Iterable[PartitionProduceData]]]:
     """Topics and what is for their partitions; where a partition is named twice, the last counts."""
-    topics = request.topic_data
-    if len(topics) == 1 and len(topics[0].partition_data) == 1:
-        return [(topics[0].name, topics[0].partition_data)]
     named: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in topics:
         named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)
