@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker.quota.sensors import LONGEST_THROTTLE_MS
 from broker.registry import Charge, NoAnswer, Peer, RequestContext, Result
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class HeldAnswer:
         self._timer = context.node.timers.at(context.now_ms + wait_ms, over)
 
     def _finish(self) -> None:
-        self._send(self._waited_ms)
+        self._send(min(self._waited_ms, LONGEST_THROTTLE_MS))
 
     def abandon(self) -> None:
         """The connection has gone."""

@@ -12,7 +12,14 @@ from collections.abc import Iterator
 
 from broker.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 from broker.quota.precedence import Semantics
-from broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS, ClientSensors, Sensor, SensorMetrics, ThrottleReason
+from broker.quota.sensors import (
+    IDLE_SENSOR_EXPIRY_MS,
+    LONGEST_THROTTLE_MS,
+    ClientSensors,
+    Sensor,
+    SensorMetrics,
+    ThrottleReason,
+)
 from broker.quota.store import ClientQuotaStore
 from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
 from broker.timers import Timers
@@ -42,7 +49,7 @@ class QuotaManager(ClientSensors[_RateSensor]):
         timers: Timers,
         samples: int = DEFAULT_SAMPLES,
         window_ms: int = DEFAULT_WINDOW_MS,
-        cap_ms: int = INT32_MAX,
+        cap_ms: int = LONGEST_THROTTLE_MS,
     ) -> None:
         self._samples = samples
         self._window_ms = window_ms
@@ -58,7 +65,7 @@ class QuotaManager(ClientSensors[_RateSensor]):
         sensor = client.sensor
         sensor.last_used_ms = now_ms
         wait_ms = sensor.rate.record_and_throttle(value, now_ms, client.limit)
-        # Throttle times travel as int32: byte quotas have no other limit.
+        # Byte quotas have no other limit than that of the field.
         return wait_ms if wait_ms <= self._cap_ms else self._cap_ms
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:

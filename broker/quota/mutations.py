@@ -16,6 +16,7 @@ from broker.quota.entities import CONTROLLER_MUTATION_RATE
 from broker.quota.precedence import Semantics
 from broker.quota.sensors import (
     IDLE_SENSOR_EXPIRY_MS,
+    LONGEST_THROTTLE_MS,
     BoundClient,
     ClientSensors,
     Sensor,
@@ -81,10 +82,10 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         sensor = client.sensor
         sensor.last_used_ms = now_ms
         if strict and sensor.bucket.measure(client.limit, now_ms) < 0:
-            return refill_ms(sensor.bucket.tokens, client.limit)
+            return min(refill_ms(sensor.bucket.tokens, client.limit), LONGEST_THROTTLE_MS)
         sensor.rate.record(partitions, now_ms)
         tokens = sensor.bucket.record(partitions, client.limit, now_ms)
-        return None if strict or tokens >= 0 else refill_ms(tokens, client.limit)
+        return None if strict or tokens >= 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
 
     def throttled(self, user: str, client_id: str | None, partitions: int, wait_ms: int, now_ms: int) -> ThrottleReason:
         """Note that it is this quota that throttles the client; and tell why."""

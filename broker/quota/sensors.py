@@ -18,6 +18,8 @@ from broker.timers import Timer, Timers
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
 EXPIRY_ROUNDS_MS = 30_000
 """How long lies between two rounds that look for idle sensors at least, as in Kafka's `Metrics`."""
+LONGEST_THROTTLE_MS = 2**31 - 1
+"""Throttle times travel as int32."""
 MOST_KNOWN_CLIENTS = 65_536
 """How many clients' bindings are remembered: each can be found again, and is when it has been forgotten."""
 

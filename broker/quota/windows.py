@@ -13,8 +13,16 @@ DEFAULT_SAMPLES = 11
 DEFAULT_WINDOW_MS = 1000
 
 
+LARGEST = 2**63 - 1
+
+
 def round_half_up(value: float) -> int:
-    """The nearest integer, halves upwards: Java's `Math.round`. Python's `round` sends halves to the even neighbour."""
+    """The nearest integer, halves upwards, LARGEST at most: Java's `Math.round`, which takes infinity too.
+
+    Python's `round` sends halves to the even neighbour.
+    """
+    if value >= LARGEST:
+        return LARGEST
     below = floor(value)
     return below + 1 if value - below >= 0.5 else below
 

@@ -150,3 +150,16 @@ def test_W8_an_answer_that_cannot_be_sent_ends_its_own_connection_only(cluster: 
     cluster.advance(500)
     assert client.closed_ms == cluster.now_ms
     other.ask(metadata(), 4)
+
+
+def test_D9b_two_waits_that_are_together_longer_than_the_field_can_tell_are_told_as_the_longest_it_can() -> None:
+    cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "-1"})
+    cluster.topic("t")
+    limit(cluster, producer_byte_rate=1.0, request_percentage=1e-9)
+    cluster.state.request_cost_ms["Produce"] = 1.0
+    clients = [cluster.connect() for _ in range(3)]
+    for client in clients:
+        client.send(produce("t", batch(b"x" * 1_000_000)), 5)
+    assert cluster.state.journal.throttles()[-1].throttle_time_ms == 2**31 - 1
+    cluster.advance(2**31 - 1 + 1000)
+    assert [client.latest.throttle_time_ms for client in clients][-1] == 2**31 - 1

@@ -208,6 +208,12 @@ def test_Q6_bytes_have_no_cap_but_int32_and_request_time_waits_one_window() -> N
     assert c.quotas.request.record("u", "c", 1000, 0) == 1000
 
 
+def test_Q6_the_smallest_quota_that_there_can_be_throttles_like_any_other() -> None:
+    c = Cluster()
+    c.store.set(entity("u"), REQUEST, 5e-324)
+    assert c.quotas.request.record("u", "c", 0.4, 0) == 1000
+
+
 def test_Q17_reasons_and_metrics() -> None:
     c = Cluster()
     c.set(1000, "u")

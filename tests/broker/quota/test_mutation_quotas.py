@@ -235,3 +235,12 @@ def test_Q18_a_reset_cluster_has_full_buckets(cluster: VirtualCluster) -> None:
     cluster.state.reset()
     limit(cluster, controller_mutation_rate=2.0)
     assert codes(create(cluster.connect(), ("a", 1))) == [0]
+
+
+@pytest.mark.parametrize("rate", [1e-9, 5e-324])
+def test_Q18_a_wait_longer_than_the_field_can_tell_is_the_longest_it_can(cluster: VirtualCluster, rate: float) -> None:
+    limit(cluster, controller_mutation_rate=rate)
+    older = cluster.connect()
+    assert create(older, ("a", 30), version=5).throttle_time_ms == 2**31 - 1
+    answer = create(cluster.connect(), ("b", 30))
+    assert (codes(answer), answer.throttle_time_ms) == ([EXCEEDED], 2**31 - 1)

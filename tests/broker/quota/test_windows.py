@@ -184,6 +184,12 @@ def test_Q6_rounds_halves_upwards() -> None:
     assert [round_half_up(x) for x in (0.49999999999999994, 0.5, 1.5, 2.5, -0.5)] == [0, 1, 2, 3, 0]
 
 
+def test_Q6_what_no_long_can_hold_is_rounded_to_the_longest_as_java_does() -> None:
+    assert [round_half_up(x) for x in (2.0**63, 1e300, float("inf"))] == [2**63 - 1] * 3
+    assert round_half_up(2.0**62) == 2**62
+    assert throttle_ms(1.0, 5e-324, 10_000) == 2**63 - 1
+
+
 def test_Q6_request_quota_waits_at_most_one_window() -> None:
     assert capped_throttle_ms(50.0, 1.0, 10_000, 1000) == 1000
     assert capped_throttle_ms(1.05, 1.0, 10_000, 1000) == 500
