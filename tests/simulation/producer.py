@@ -34,6 +34,8 @@ class Producer(Client):
         self.idempotent = idempotent
         self.producer_id = -1
         self.sequences: dict[tuple[bytes, int], Sequence] = {}
+        self.ids: dict[str, bytes] = {}
+        """The topic of each name that it last wrote to."""
         self._count = 0
 
     def act(self) -> None:
@@ -105,6 +107,14 @@ class Producer(Client):
 
     def _send_in_sequence(self, line: Line, at: TopicPartition) -> None:
         topic = self.world.image.topics[at[0]]
+        before = self.sequences.get((self.ids.get(at[0], b""), at[1]))
+        if self.ids.get(at[0]) != topic.topic_id and before is not None and before.asked is not None:
+            # What is under way to the topic that is gone may come into this one, which has its name: another producer goes on.
+            self.producer_id = -1
+            self.sequences.clear()
+            self.ids.clear()
+            return
+        self.ids[at[0]] = topic.topic_id
         state = self.sequences.setdefault((topic.topic_id, at[1]), Sequence())
         if state.asked is not None and state.asked.is_open:
             return
