@@ -39,6 +39,20 @@ def test_Q17_a_clients_rate_its_throttle_and_who_waits() -> None:
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
+def test_Q17_T10_who_is_gone_waits_on_until_its_time_is_over() -> None:
+    """The queue is one of delays, not of connections."""
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    limit(cluster, producer_byte_rate=1000.0)
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 15_000), 9)
+    client.connection.lost()
+    cluster.advance(4999)
+    assert value(cluster, "queue-size", "Produce") == 1.0
+    cluster.advance(1)
+    assert value(cluster, "queue-size", "Produce") == 0.0
+
+
 def test_Q17_request_time_and_what_is_exempt_from_it() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
