@@ -235,7 +235,10 @@ def _finish_held(context: RequestContext, api: Codec, asker: Asker, result: Resu
 
 def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
     node = context.node
-    charged = _charge_quotas(context, asker, charge, acks)
+    quotas = node.quotas
+    charged = NOT_THROTTLED
+    if quotas.request.enabled or (charge is Charge.PRODUCE and quotas.produce.enabled) or context.mutations is not None:
+        charged = _charge_quotas(context, asker, charge, acks)
     if node.forced.active and charge is not Charge.EXEMPT:
         rule = node.forced.strike(context)
         if rule is not None:
@@ -247,12 +250,6 @@ def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) ->
 
 def _charge_quotas(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:
     quotas = context.node.quotas
-    if (
-        not quotas.request.enabled
-        and not (charge is Charge.PRODUCE and quotas.produce.enabled)
-        and context.mutations is None
-    ):
-        return NOT_THROTTLED
     percent = context.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO
     if charge is Charge.PRODUCE:
         size = context.size_bytes

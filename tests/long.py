@@ -2,8 +2,8 @@
 
 usage: python -m tests.long [--seeds N] [--minutes N] [--conversations N] [--nodes N]      (make long)
 
---minutes N: the simulation stops after so many minutes, wherever it is; the conversations follow. Ctrl-C stops the simulation, too, and
-leaves the conversations out. Either way LONG.md says how many seeds there were.
+--minutes N: the simulation stops after so many minutes, wherever it is; conversations and clients under quotas follow. Ctrl-C stops it, too, and
+leaves those out. Either way LONG.md says how many seeds there were.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.clients.long_quotas import quota_runs
 from tests.differential.__main__ import Summary, both
 from tests.differential.__main__ import run as run_conversations
 from tests.oracle.jars import KAFKA_VERSION
@@ -154,7 +155,7 @@ def main() -> int:
     simulated = all_seeds(given.seeds, stop)
     stop.over()
     lines.append(seeds_line(given.seeds, simulated, time.monotonic() - begun))
-    compared = Summary()
+    compared, quotas_hold = Summary(), False
     try:
         if stop.interrupted:
             raise KeyboardInterrupt
@@ -162,11 +163,13 @@ def main() -> int:
         with both() as pair:
             compared = run_conversations(pair, 0, given.conversations, given.nodes)
         lines += conversations_lines(compared, time.monotonic() - begun)
+        said, quotas_hold = quota_runs()
+        lines += said
     except KeyboardInterrupt:
-        lines.append(f"- Differential against Kafka {KAFKA_VERSION}: left out, the run was interrupted.")
+        lines.append("- What would have followed was left out: the run was interrupted.")
     PAGE.write_text("\n".join(lines) + "\n")
     sys.stdout.write(PAGE.read_text())
-    return 1 if simulated.broken or compared.found else 0
+    return 1 if simulated.broken or compared.found or not quotas_hold else 0
 
 
 if __name__ == "__main__":

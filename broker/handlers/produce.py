@@ -7,7 +7,7 @@ Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the record
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from broker.errors import KafkaError
@@ -61,16 +61,16 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     topics = request.topic_data
-    # What almost every request has, one partition, is named once for sure: it pays for no call to find that out (Q-1).
-    alone = len(topics) == 1 and len(topics[0].partition_data) == 1
-    for name, partition_data in [(topics[0].name, topics[0].partition_data)] if alone else _named_once(topics):
+    if len(topics) != 1 or len(topics[0].partition_data) != 1:
+        topics = _named_once(topics)
+    for topic in topics:
         answers = []
-        for data in partition_data:
-            answer, waiting = _append(context, name, data, request)
+        for data in topic.partition_data:
+            answer, waiting = _append(context, topic.name, data, request)
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
-        response.responses.append(TopicProduceResponse(name, partition_responses=answers))
+        response.responses.append(TopicProduceResponse(topic.name, partition_responses=answers))
     if acks == 0:
         failed = any(p.error_code for t in response.responses for p in t.partition_responses)
         return NoAnswer(close=failed)
@@ -79,12 +79,12 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     return _answer(context, response)
 
 
-def _named_once(topics: Sequence[TopicProduceData]) -> Iterable[tuple[str, Iterable[PartitionProduceData]]]:
-    """Topics and what is for their partitions; where a partition is named twice, the last counts."""
+def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
+    """Each topic and each partition of it once: where one is named twice, the last counts."""
     named: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in topics:
         named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)
-    return [(name, partitions.values()) for name, partitions in named.items()]
+    return [TopicProduceData(name, partition_data=list(partitions.values())) for name, partitions in named.items()]
 
 
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:

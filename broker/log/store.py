@@ -129,7 +129,8 @@ class Store:
 
     def _append_making_room(self, data: bytes | bytearray | memoryview, length: int) -> int:
         position = self.end_position
-        self._cut_leftover()
+        if self._has_leftover:
+            self._cut_leftover()
         try:
             if not self._fits_last_segment(length):
                 self.roll()

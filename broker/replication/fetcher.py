@@ -120,6 +120,7 @@ class ReplicaFetcher:
         key = (leader.topic, leader.index)
         pull = self._pulls[key] = Pull(leader, follower, self._wishes.get(key))
         pull.left_out = self._leaves_out(pull, self._turn.now_ms)
+        self._any_left_out |= pull.left_out  # chosen anew with the next fetch, also when no quota is left by then
         leader.pullers[self.follower_id] = self
         follower.following = self
         self._soon()

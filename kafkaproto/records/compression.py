@@ -26,6 +26,8 @@ GZIP_FIRST_PIECE_BYTES = 16 * 1024
 SNAPPY_MAGIC = b"\x82SNAPPY\x00"
 SNAPPY_HEADER = SNAPPY_MAGIC + struct.pack(">ii", 1, 1)
 SNAPPY_BLOCK_BYTES = 32 * 1024
+LZ4_HEADER = bytes.fromhex("04224d18604082")
+"""Of a frame of independent blocks of 64 KiB at most, without checksums."""
 
 
 class Compression(IntEnum):
@@ -82,7 +84,17 @@ def _compress_lz4(data: bytes) -> bytes:
     # Kafka's reader refuses frames whose blocks depend on each other (KafkaLZ4BlockInputStream)
     packer = cramjam.lz4.Compressor(level=1, content_checksum=False, block_linked=False)
     packer.compress(data)
-    return bytes(packer.finish())
+    return _without_block_checksums(bytes(packer.finish()))
+
+
+def _without_block_checksums(frame: bytes) -> bytes:
+    """The frame as Kafka writes it. cramjam adds four bytes to each block, which nobody asks for, and cannot be told not to."""
+    out = bytearray(LZ4_HEADER)
+    at = len(LZ4_HEADER)
+    while size := int.from_bytes(frame[at : at + 4], "little") & 0x7FFFFFFF:
+        out += frame[at : at + 4 + size]
+        at += 4 + size + 4
+    return bytes(out + bytes(4))
 
 
 def _compress_snappy(data: bytes) -> bytes:

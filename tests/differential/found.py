@@ -59,6 +59,13 @@ FOUND = {
     "followers are told nothing of aborted transactions": Conversation(
         3, steps=(_fetch(10, _asked(), isolation=1, replica_id=2),),
     ),
+    "a batch of lz4 that is converted is no larger than Kafka's": Conversation(
+        steps=(
+            _produce(3, partition=1, values=[30, 150], codec=2),
+            _produce(3, partition=1, codec=3),
+            _fetch(3, _asked(1)),
+        ),
+    ),
     "a fetch in a follower's name is forgotten with the follower's next one": Conversation(
         3,
         steps=(

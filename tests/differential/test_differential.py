@@ -15,7 +15,7 @@ from tests.differential.found import FOUND
 from tests.differential.playing import plain
 from tests.differential.unstable import UNSTABLE
 
-SECONDS = 40.0
+SECONDS = 60.0
 FEWEST = 36
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]

@@ -51,6 +51,17 @@ def test_damaged_data_is_refused_or_read_but_nothing_else(kind: Compression) -> 
         _decompress_or_refuse(kind, data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :])
 
 
+@pytest.mark.parametrize("size", [0, 1, 50, 65_536, 65_537, 300_000])
+@pytest.mark.parametrize("fill", [b"a", None], ids=["even", "random"])
+def test_an_lz4_frame_has_the_header_and_the_size_of_kafkas(size: int, fill: bytes | None) -> None:
+    data = fill * size if fill is not None else random.Random(size).randbytes(size)
+    frame = compress(Compression.LZ4, data)
+    assert frame.startswith(bytes.fromhex("04224d18604082")) and frame.endswith(bytes(4))
+    if fill is None:
+        assert len(frame) == 7 + size + 4 * -(-size // 65_536) + 4  # blocks as they are, each with its length
+    assert decompress(Compression.LZ4, frame) == data
+
+
 def _decompress_or_refuse(kind: Compression, data: bytes) -> None:
     try:
         decompress(kind, data, 100_000)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from broker import apis
-from broker.faults.journal import Journal
 from broker.registry import NoAnswer
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from tests.simulation.quotas import FETCH, Asked
@@ -56,18 +55,17 @@ class Charges:
     def check(self) -> None:
         """What the brokers show of their throttles."""
         world = self._world
-        self._check_order(world.cluster.state.journal)
         closed_ms = {connection_id: line.closed_ms for connection_id, line in self.lines.items()}
         world.quotas.check_journal(world.cluster.state.journal.throttles(), closed_ms, world.now_ms)
         for broker_id in world.running():
             shown = world.cluster.state.nodes[broker_id].quotas.metrics(world.now_ms)
             world.quotas.check_metrics(world.quotas.brokers[broker_id], shown, world.now_ms)
 
-    @staticmethod
-    def _check_order(journal: Journal) -> None:
-        """X-5, of acks=0 and of versions that are told no throttle, too."""
+    def check_whole(self) -> None:
+        """At the end of a process, also X-5 of acks=0 and of versions that are told no throttle."""
+        self.check()
         free_ms: dict[int, int] = {}
-        for seen in journal.requests():
+        for seen in self._world.cluster.state.journal.requests():
             until_ms = free_ms.get(seen.connection_id, 0)
             assert seen.at_ms >= until_ms, f"X-5: {seen} while throttled until {until_ms}"
             free_ms[seen.connection_id] = seen.at_ms + seen.throttle_time_ms

@@ -307,7 +307,9 @@ class Consumer(Client):
         history = self.world.truth.histories[position.topic_id, at[1]]
         if error == E.OFFSET_OUT_OF_RANGE and partition is not None and partition.is_leader:
             start = partition.log.log_start_offset
-            assert position.offset < start or history.unclean, f"{history.name}: {position.offset} is out of range"
+            made_anew = partition.topic_id != position.topic_id  # while it asked for the one that is gone
+            is_known = position.offset < start or history.unclean or made_anew
+            assert is_known, f"{history.name}: {position.offset} is out of range"
             position.offset, position.generation = start, history.generation
         elif error == E.OFFSET_OUT_OF_RANGE and partition is not None:
             log = partition.log

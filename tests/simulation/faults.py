@@ -37,7 +37,7 @@ class Faults:
         ]
         quotas = [self.idle, self.skip_an_hour, self.hang_up, self.hang_up]
         if world.has_quotas:
-            quotas += [self.costs, self.throttle_replicas, self.throttle_replication] * 2
+            quotas += [self.costs, self.costs, self.throttle_replicas, self.throttle_replication]
         disks = [self.slow_disk, self.quick_disks]
         if world.disk is not None:
             disks += [
@@ -63,7 +63,7 @@ class Faults:
         self.start_all()
         self.heal()
         self.release()
-        self.unthrottle_replication()
+        self.world.chance.choice([self.lift_rates, self.unlist_replicas])()
 
     def first_topics(self) -> None:
         """Every kind of topic: clean, with unclean elections, compacted, short-lived."""
@@ -200,10 +200,13 @@ class Faults:
             self.world.advance(delta_ms)
 
     def skip_an_hour(self) -> None:
-        """Long enough for sensors to go; connections are closed long before."""
+        """Long enough for sensors to go; connections are closed long before. Throttled followers would ask 7,200 times meanwhile."""
         if self.world.chance.random() < 0.3:
-            self._say("nothing for more than an hour")
-            self.world.skip(3_700_000)
+            self.lift_rates()
+            self.unlist_replicas()
+            if not any(node.replicas.leader_quota.active for node in self.world.cluster.state.nodes):
+                self._say("nothing for more than an hour")
+                self.world.skip(3_700_000)
 
     def hang_up(self) -> None:
         """A client goes while it is throttled."""
@@ -226,28 +229,39 @@ class Faults:
         """The throttled replicas of a topic: all, none, some."""
         world = self.world
         name = world.chance.choice(sorted(world.topics))
-        for setting in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
-            listed = world.chance.choice([None, "*", "*", f"0:{world.chance.randrange(BROKERS)}"])
-            self._set(TopicResource(world.cluster.state, 0, name), f"topic {name}", setting, listed)
+        listed = {
+            setting: world.chance.choice([None, "*", "*", f"0:{world.chance.randrange(BROKERS)}"])
+            for setting in (LEADER_REPLICAS, FOLLOWER_REPLICAS)
+        }
+        self._set(TopicResource(world.cluster.state, 0, name), f"topic {name}", listed)
 
     def throttle_replication(self) -> None:
         """How fast one broker, or all, may send and take."""
         world = self.world
         broker_id = world.chance.choice([-1, *range(BROKERS)])
-        for setting in (LEADER_RATE, FOLLOWER_RATE):
-            rate = world.chance.choice([None, "0", "30", "300", "100000"])
-            self._set(BrokerResource(world.cluster.state, broker_id), f"broker {broker_id}", setting, rate)
+        rates = {
+            setting: world.chance.choice([None, "0", "0", "30", "300"]) for setting in (LEADER_RATE, FOLLOWER_RATE)
+        }
+        self._set(BrokerResource(world.cluster.state, broker_id), f"broker {broker_id}", rates)
 
-    def unthrottle_replication(self) -> None:
+    def lift_rates(self) -> None:
         for broker_id in (-1, *range(BROKERS)):
             resource = BrokerResource(self.world.cluster.state, broker_id)
-            for setting in resource.own:
-                self._set(resource, f"broker {broker_id}", setting, None)
+            if resource.own:
+                self._set(resource, f"broker {broker_id}", dict.fromkeys(resource.own))
 
-    def _set(self, resource: BrokerResource | TopicResource, of: str, setting: str, value: str | None) -> None:
-        operation = Operation.DELETE if value is None else Operation.SET
-        self._say(f"{setting} of {of} is {value}")
-        wanted = [Change(setting, operation, value)]
+    def unlist_replicas(self) -> None:
+        for name, topic in sorted(self.world.topics.items()):
+            listed = {LEADER_REPLICAS, FOLLOWER_REPLICAS} & topic.configs.keys()
+            if listed:
+                resource = TopicResource(self.world.cluster.state, 0, name)
+                self._set(resource, f"topic {name}", dict.fromkeys(sorted(listed)))
+
+    def _set(self, resource: BrokerResource | TopicResource, of: str, values: dict[str, str | None]) -> None:
+        self._say(f"{of} has {values}")
+        wanted = [
+            Change(name, Operation.DELETE if value is None else Operation.SET, value) for name, value in values.items()
+        ]
         self._try(lambda: change(resource, wanted, self.world.semantics == "kip"))
 
     # ---- disks ---------------------------------------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ class Mutator(Client):
     def _create(self) -> tuple[Any, int]:
         chance = self.world.chance
         names = chance.sample(["made-0", "made-1", "made-2"], chance.choice([1, 2, 3]))
-        topics = [CreatableTopic(name, chance.choice([1, 1, 2]), chance.choice([1, 2, 3])) for name in names]
-        tries = len(self.world.topics) + len(topics) > MOST_TOPICS or chance.random() < 0.3
+        topics = [CreatableTopic(name, 1, chance.choice([1, 2, 3])) for name in names]
+        tries = len(self.world.topics) + len(topics) > MOST_TOPICS - 1 or chance.random() < 0.5
         if tries:
             for topic in topics:
                 topic.num_partitions = chance.choice([1, 3, 10])

@@ -171,11 +171,11 @@ def _torn_tail_kept(_: Original) -> Original:
 
 
 def _watermark_beyond_the_end(original: Original) -> Original:
-    def restore(self: ReplicaLog, state: LogState) -> None:
-        original(self, state)
-        self.high_watermark += 1
+    def lead(self: ReplicaLog, leader_epoch: int) -> None:
+        original(self, leader_epoch)
+        self.high_watermark = self.log_end_offset + 1
 
-    return restore
+    return lead
 
 
 def _last_value_dropped(_: Original) -> Original:
@@ -335,7 +335,7 @@ PLANTED = {
     "throttled connection not muted": Plant(Connection, "answer", _not_muted),
     "recovery forgets producers": Plant(ReplicaLog, "restore", _producers_forgotten),
     "recovery keeps a torn tail": Plant(recovery._Walk, "_header", _torn_tail_kept),
-    "high watermark recovered above the log end": Plant(ReplicaLog, "restore", _watermark_beyond_the_end),
+    "leader begins with a high watermark above its end": Plant(ReplicaLog, "lead", _watermark_beyond_the_end),
     "recovery forgets leader epochs": Plant(remembered, "_partition", _epochs_not_read),
     "log start moved without a fact": Plant(ReplicaLog, "raise_log_start", _noted_after_it_happened),
     "commit not remembered": Plant(Continuity, "committed", _nothing),

@@ -158,12 +158,12 @@ class Simulation:
                 is_over = "retention.ms" in topic.configs
                 assert not is_over or log.log_start_offset == log.log_end_offset, f"{leader} keeps what has expired"
         world.truth.check_contents()
-        world.charges.check()
         for consumer in self.consumers:
             self._read_to_the_end(consumer)
             for history in world.truth.histories.values():
                 if history.compacted:
                     history.keys.check_read(consumer.seen.get(history.name, {}))
+        world.charges.check_whole()
 
     def _read_to_the_end(self, consumer: Consumer) -> None:
         deadline_ms = self.world.now_ms + PATIENCE_MS

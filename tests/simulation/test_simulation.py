@@ -13,7 +13,7 @@ import pytest
 from tests.simulation.planted import PLANTED, caught_by_simulation
 from tests.simulation.run import OPERATIONS, Broken, simulate
 
-CPU_SECONDS = 27.0
+CPU_SECONDS = 60.0
 FEWEST = 100
 
 

@@ -117,14 +117,14 @@ class World:
 
     def end_process(self) -> None:
         """The process ends by itself, and another one goes on."""
-        self.charges.check()
+        self.charges.check_whole()
         known = Known(self.cluster.state, in_a_step=False)
         self.cluster.state.close()
         self._go_on(known)
 
     def kill_process(self) -> None:
         """The process is killed between two steps, and another one goes on."""
-        self.charges.check()
+        self.charges.check_whole()
         self._go_on(Known(self.cluster.state, in_a_step=False))
 
     def was_killed(self) -> None:
