@@ -17,7 +17,7 @@ help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
 	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
 	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
-	@echo "make long      what make test has a minute for, in full: 50,000 seeds, 2,000 conversations; writes LONG.md (ARGS=\"--seeds N\")"
+	@echo "make long      what make test has a minute for, in full: 50,000 seeds, 2,000 conversations; writes LONG.md (ARGS=\"--seeds N\", \"--minutes N\")"
 	@echo "make fuzz      coverage-guided fuzzing of the codec for SECONDS (1200); what it finds new goes into tests/fuzz/corpus"
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"

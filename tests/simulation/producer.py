@@ -34,6 +34,8 @@ class Producer(Client):
         self.idempotent = idempotent
         self.producer_id = -1
         self.sequences: dict[tuple[bytes, int], Sequence] = {}
+        self.ids: dict[str, bytes] = {}
+        """The topic of each name that it last wrote to."""
         self._count = 0
 
     def act(self) -> None:
@@ -105,6 +107,11 @@ class Producer(Client):
 
     def _send_in_sequence(self, line: Line, at: TopicPartition) -> None:
         topic = self.world.image.topics[at[0]]
+        before = self.sequences.get((self.ids.get(at[0], b""), at[1]))
+        if self.ids.get(at[0]) != topic.topic_id and before is not None and before.asked is not None:
+            self._leave()
+            return
+        self.ids[at[0]] = topic.topic_id
         state = self.sequences.setdefault((topic.topic_id, at[1]), Sequence())
         if state.asked is not None and state.asked.is_open:
             return
@@ -126,14 +133,16 @@ class Producer(Client):
         state.asked = None
         told = produced(answer)
         partition = self.world.replica(line.broker_id, *at)
+        if partition is not None and self.sequences.get((partition.topic_id, at[1])) is not state:
+            self._leave()
+            return
         if told.error_code in UNSURE or (self.world.refuses and told.error_code == E.KAFKA_STORAGE_ERROR):
             return
         if partition is None or self._may_be_forgotten(partition):
             state.next, state.pending = 0, None
             state.done.clear()
-            if told.error_code:  # what it had written is lost: another producer goes on
-                self.producer_id = -1
-                self.sequences.clear()
+            if told.error_code:  # what it had written is lost
+                self._leave()
             elif expected_base is None:
                 state.next = read_header(data).base_sequence + read_header(data).last_offset_delta + 1
             return
@@ -147,6 +156,12 @@ class Producer(Client):
         state.next = header.base_sequence + header.last_offset_delta + 1
         state.pending = None
         state.done.append((data, told.base_offset))
+
+    def _leave(self) -> None:
+        """What was under way to a topic that is gone may come into the one that has its name now: another producer goes on."""
+        self.producer_id = -1
+        self.sequences.clear()
+        self.ids.clear()
 
     def _may_be_forgotten(self, partition: Partition) -> bool:
         """Whether a replica may know nothing of this producer: it learns producers from the batches that are left."""
