@@ -56,6 +56,8 @@ def _of_broker(node: Node, now_ms: int) -> Found:
         yield from _of_replication(quota, now_ms)
     yield from _of_replicas(node, now_ms)
     yield from _of_sessions(node)
+    for name, tags, rate in node.connection_quotas.metrics(now_ms):
+        yield name, "socket-server-metrics", tuple(tags.items()), rate
 
 
 # ---- client quotas (Q-17) ----------------------------------------------------------------------------------------------------------

@@ -37,11 +37,6 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
     return round_half_up((rate - bound) / bound * window_ms)
 
 
-def capped_throttle_ms(rate: float, bound: float, window_ms: int, cap_ms: int) -> int:
-    """The same, at most `cap_ms`: request-time quotas wait no longer than one window (Q-6)."""
-    return min(throttle_ms(rate, bound, window_ms), cap_ms)
-
-
 class SampledRate:
     """A rate per second of recorded values: `samples` windows of `window_ms`, in one slot more (Kafka's `Rate`).
 

@@ -21,8 +21,8 @@ from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from broker.faults.rules import ForcedThrottle
 from broker.metadata.image import PartitionState
 from broker.metrics import Metrics
-from broker.quota.entities import parse_entity
 from broker.quota.precedence import Semantics
+from broker.quota.store import QuotaAlteration, QuotaOp
 from broker.release import DEFAULT_RELEASE
 from broker.replication.fetcher import ReplicaFetcher
 from broker.server.server import Server
@@ -203,24 +203,23 @@ class Handle(ABC):
         *,
         client_id: str | Default | None = None,
         user: str | Default | None = None,
+        ip: str | Default | None = None,
         **values: float | None,
     ) -> None:
-        """Set producer_byte_rate, consumer_byte_rate or request_percentage; None removes one.
+        """Set producer_byte_rate, consumer_byte_rate, request_percentage or controller_mutation_rate; None removes one.
 
-        client_id, user: whose; `DEFAULT` for all that have none of their own. Raises KafkaError 42 for a bad key or value.
+        client_id, user: whose; `DEFAULT` for all that have none of their own. ip: an address, alone, whose one quota is
+        connection_creation_rate. Raises KafkaError 42 for a bad key, value or entity, and then sets nothing.
         """
         components = [
             (kind, None if isinstance(name, Default) else name)
-            for kind, name in (("user", user), ("client-id", client_id))
+            for kind, name in (("user", user), ("client-id", client_id), ("ip", ip))
             if name is not None
         ]
-        entity = parse_entity(components)
-
-        def set_all() -> None:
-            for key, value in values.items():
-                self.state.quota_store.set(entity, key, value)
-
-        self._run(set_all)
+        ops = [QuotaOp(key, 0.0 if value is None else value, remove=value is None) for key, value in values.items()]
+        [result] = self._run(lambda: self.state.quota_store.alter([QuotaAlteration(components, ops)], False))
+        if result.error_code:
+            raise KafkaError(result.error_code, result.error_message)
 
     def force_throttle(
         self,

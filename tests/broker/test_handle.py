@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from broker.errors import KafkaError
-from broker.testing import async_cluster, cluster
+from broker.quota.entities import QuotaEntity
+from broker.testing import DEFAULT, async_cluster, cluster
 from broker.testing.threaded import TestCluster
 
 
@@ -121,3 +122,27 @@ def test_a_follower_or_a_link_that_cannot_be_is_refused_in_words() -> None:
             c.follower("t", 0, 1).slow(-1)
         with pytest.raises(KafkaError, match="no replica of nosuch-0"):
             _ = c.follower("nosuch", 0, 1).log_end_offset
+
+
+def test_Q20_a_quota_that_cannot_be_sets_nothing_of_what_is_given_with_it() -> None:
+    with cluster() as c:
+        with pytest.raises(KafkaError, match="greater than 0"):
+            c.set_quota(client_id="x", producer_byte_rate=1000, consumer_byte_rate=0)
+        with pytest.raises(KafkaError, match="must not be empty"):
+            c.set_quota(producer_byte_rate=1000)
+        assert c.state.quota_store.all() == {}
+
+
+def test_Q19_a_test_sets_quotas_of_every_kind() -> None:
+    with cluster() as c:
+        c.set_quota(user="alice", client_id=DEFAULT, controller_mutation_rate=0.5, request_percentage=1)
+        c.set_quota(ip="127.0.0.1", connection_creation_rate=7)
+        c.set_quota(ip=DEFAULT, connection_creation_rate=9)
+        c.set_quota(ip="127.0.0.1", connection_creation_rate=None)
+        assert c.state.quota_store.all() == {
+            (QuotaEntity("alice", ""), "controller_mutation_rate"): 0.5,
+            (QuotaEntity("alice", ""), "request_percentage"): 1,
+            (QuotaEntity(ip=""), "connection_creation_rate"): 9,
+        }
+        with pytest.raises(KafkaError, match="cannot be combined"):
+            c.set_quota(ip="127.0.0.1", user="alice", connection_creation_rate=7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.metrics import CONTROLLER, MetricName, snapshot
+from broker.quota.entities import QuotaEntity
 from broker.testing import cluster as running_cluster
 from broker.testing.memory import VirtualCluster
 from tests.broker.scene import fill, hold, three
@@ -36,6 +37,20 @@ def test_Q17_a_clients_rate_its_throttle_and_who_waits() -> None:
     other = cluster.connect()
     other.send(produce_of_bytes(other, "t", 1000), 9)
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
+
+
+def test_Q17_T10_who_is_gone_waits_on_until_its_time_is_over() -> None:
+    """The queue is one of delays, not of connections."""
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    limit(cluster, producer_byte_rate=1000.0)
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 15_000), 9)
+    client.connection.lost()
+    cluster.advance(4999)
+    assert value(cluster, "queue-size", "Produce") == 1.0
+    cluster.advance(1)
+    assert value(cluster, "queue-size", "Produce") == 0.0
 
 
 def test_Q17_request_time_and_what_is_exempt_from_it() -> None:
@@ -116,3 +131,15 @@ def test_Q17_the_metrics_of_a_running_cluster_are_found_by_what_is_given() -> No
         assert c.metrics("no such") == {}
         c.broker(1).stop()
         assert {key.broker_id for key in c.metrics()} <= {0, CONTROLLER}
+
+
+def test_W13_how_fast_connections_come_in_all_through_a_listener_and_from_an_address() -> None:
+    cluster = VirtualCluster()
+    cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 100)
+    for address in ("127.0.0.1", "127.0.0.1", "10.0.0.1"):
+        cluster.connect(address=address)
+    group = "socket-server-metrics"
+    assert value(cluster, "broker-connection-accept-rate", group) == pytest.approx(0.3)
+    assert value(cluster, "connection-accept-rate", group, listener="PLAINTEXT") == pytest.approx(0.3)
+    assert value(cluster, "connection-accept-rate", group, ip="127.0.0.1") == pytest.approx(0.2)
+    assert value(cluster, "connection-accept-rate", group, ip="10.0.0.1") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -111,3 +112,17 @@ def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: p
     log = cluster.state.journal._throttle_log
     assert len(cluster.state.journal.throttles()) == 1100
     assert 100 <= len(log._last) < 1000
+
+
+def test_the_log_speaks_again_when_the_clock_was_set_back(
+    cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A reset takes back what the clock was moved on by."""
+    caplog.set_level(logging.INFO, "kafkaproto.quota")
+    cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
+    cluster.connect().ask(metadata(), 9)
+    [seen] = cluster.state.journal.throttles()
+    log = cluster.state.journal._throttle_log
+    for later_ms in (999, -60_000, -59_001):
+        log.note(replace(seen, at_ms=seen.at_ms + later_ms))
+    assert len([r for r in caplog.records if r.name == "kafkaproto.quota"]) == 2

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.quota.windows import SampledRate, capped_throttle_ms, round_half_up, throttle_ms
+from broker.quota.windows import SampledRate, round_half_up, throttle_ms
 from tests.broker.quota.transcription import SlowRate, Transcription
 
 _STEPS = st.lists(
@@ -108,7 +108,7 @@ def test_Q6_request_time_trace_of_ClientRequestQuotaManagerTest() -> None:
 
     def charge(thread_ms: float) -> int:
         rate.record(thread_ms * 100 / 1000, now_ms)
-        return capped_throttle_ms(rate.measure(now_ms), bound, rate.measured_window_ms(now_ms), 1000)
+        return min(throttle_ms(rate.measure(now_ms), bound, rate.measured_window_ms(now_ms)), 1000)
 
     for _ in range(10):
         assert charge(4) == 0
@@ -188,11 +188,6 @@ def test_Q6_what_no_long_can_hold_is_rounded_to_the_longest_as_java_does() -> No
     assert [round_half_up(x) for x in (2.0**63, 1e300, float("inf"))] == [2**63 - 1] * 3
     assert round_half_up(2.0**62) == 2**62
     assert throttle_ms(1.0, 5e-324, 10_000) == 2**63 - 1
-
-
-def test_Q6_request_quota_waits_at_most_one_window() -> None:
-    assert capped_throttle_ms(50.0, 1.0, 10_000, 1000) == 1000
-    assert capped_throttle_ms(1.05, 1.0, 10_000, 1000) == 500
 
 
 def test_windows_need_a_sample_and_a_millisecond() -> None:
