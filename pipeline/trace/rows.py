@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from kafkaproto.api import APIS, ApiKey, codec
@@ -113,7 +114,7 @@ class Rows:
         if header is None or request is None:
             yield "requests", row
             return
-        row |= _answer_columns(response)
+        row |= _answer_columns(response, header)
         if header.api_key in _COLUMNS:
             row |= _COLUMNS[header.api_key](request, response)
         yield "requests", row
@@ -152,13 +153,19 @@ def _double(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _answer_columns(response: Any) -> Row:
+@cache
+def _tells_throttles(api_key: int, api_version: int) -> bool:
+    return "throttleTimeMs" in codec(api_key, api_version).response.cls().to_json(api_version)
+
+
+def _answer_columns(response: Any, header: RequestHeader) -> Row:
     if response is None:
         return {}
+    tells = _tells_throttles(header.api_key, header.api_version)
     own = getattr(response, "error_code", 0)
     return {
         "error": own or next(_errors(response), 0),
-        "throttle_ms": getattr(response, "throttle_time_ms", None),
+        "throttle_ms": response.throttle_time_ms if tells else None,
     }
 
 

@@ -151,6 +151,13 @@ def test_a_throttle_stands_at_the_request_that_it_was_decided_for(bench: Bench) 
     assert [row["kind"] for row in rows["events"]].count("throttle") == 2
 
 
+def test_a_version_that_cannot_tell_a_throttle_has_none(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(metadata(["t"]), 2)
+    client.ask(metadata(["t"]), 3)
+    assert of(rows_of(bench.entries)["requests"], "throttle_ms", "decided_ms") == [(None, 0), (0, 0)]
+
+
 def test_a_throttled_fetch_carries_nothing_and_says_so(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x" * 5000)), 9)
