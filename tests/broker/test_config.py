@@ -143,6 +143,17 @@ def test_a_topics_own_setting_is_above_its_brokers() -> None:
     assert config.for_broker(0).topic({}, "segment.jitter.ms") == 0
 
 
+def test_a_topic_setting_tells_no_default_of_a_broker_setting_that_has_coarser_ones() -> None:
+    """As a real 3.9.1 does: log.retention.ms is null there, and log.retention.hours is not told."""
+    config = ClusterConfig()
+    told = config.describe_topic(0, {"retention.ms": "5000"}, "retention.ms")
+    assert told.layers == (("retention.ms", "5000", Source.TOPIC),)
+    untouched = config.describe_topic(0, {}, "retention.ms")
+    assert (untouched.value, untouched.source, untouched.layers) == ("604800000", Source.DEFAULT, ())
+    given = ClusterConfig({"log.retention.hours": "1"}).describe_topic(0, {}, "retention.ms")
+    assert given.layers == (("log.retention.ms", "3600000", Source.STATIC_BROKER),)
+
+
 def test_a_description_has_the_value_its_source_and_every_layer_below() -> None:
     config = ClusterConfig({"message.max.bytes": "5000"})
     told = config.describe_topic(0, {"max.message.bytes": "70"}, "max.message.bytes")
