@@ -148,20 +148,30 @@ def _handle(registration: Registration, context: RequestContext, request: Any) -
         return _call(registration, context, request)
     if not node.clock.is_wall:
         context.handling_ms = node.scripted_cost_ms(context.api_key)
-    return _timed(context, lambda: _call(registration, context, request))
+        return _call(registration, context, request)
+    counted_ms, started_ms = node.counted_ms, node.clock.precise_ms()
+    result = _call(registration, context, request)
+    _count_time(context, counted_ms, started_ms)
+    return result
 
 
 def _timed(context: RequestContext, work: Callable[[], T]) -> T:
-    """Do it, and count how long it took, without what was counted meanwhile for others (it may let parked requests answer)."""
+    """Do what is left of a request that has waited, and count how long it took."""
     node = context.node
     if not node.clock.is_wall:
         return work()
     counted_ms, started_ms = node.counted_ms, node.clock.precise_ms()
     result = work()
+    _count_time(context, counted_ms, started_ms)
+    return result
+
+
+def _count_time(context: RequestContext, counted_ms: float, started_ms: float) -> None:
+    """Count handler time since `started_ms`, without what was counted meanwhile for others (it may let parked requests answer)."""
+    node = context.node
     elapsed_ms = node.clock.precise_ms() - started_ms
     context.handling_ms += elapsed_ms - (node.counted_ms - counted_ms)
     node.counted_ms = counted_ms + elapsed_ms
-    return result
 
 
 def _call(registration: Registration, context: RequestContext, request: Any) -> Result | DelayedOperation:

@@ -1,4 +1,4 @@
-"""One Spark session with Spark's real Kafka connector, set for short runs on few cores.
+"""One Spark session, with Spark's real Kafka connector or without it, set for short runs on few cores.
 
 The connector comes through `spark.jars.packages` into a cache outside the source tree: the second run downloads nothing.
 """
@@ -31,11 +31,11 @@ def fetched() -> bool:
     return any((cache_folder() / "spark-ivy" / "jars").glob(f"*{name}-{version}.jar"))
 
 
-def settings(scratch: Path) -> dict[str, str]:
+def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
     """What makes a session start and answer quickly. scratch: a folder for what Spark writes."""
-    return {
-        "spark.jars.packages": CONNECTOR,
-        "spark.jars.ivy": str(cache_folder() / "spark-ivy"),
+    packages = {"spark.jars.packages": CONNECTOR, "spark.jars.ivy": str(cache_folder() / "spark-ivy")}
+    return (packages if connector else {}) | {
+        "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -57,7 +57,7 @@ def scratch_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="kafkaproto-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
 
 
-def start(name: str, scratch: Path, log: TextIO) -> SparkSession:
+def start(name: str, scratch: Path, log: TextIO, connector: bool = True) -> SparkSession:
     """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end.
 
     Raises RuntimeError when this pyspark is not the one that the connector belongs to.
@@ -65,7 +65,7 @@ def start(name: str, scratch: Path, log: TextIO) -> SparkSession:
     import pyspark
 
     wanted = CONNECTOR.rsplit(":", 1)[1]
-    if pyspark.__version__ != wanted:
+    if connector and pyspark.__version__ != wanted:
         raise RuntimeError(
             f"the connector {CONNECTOR} needs pyspark {wanted}, here is {pyspark.__version__}: pip install pyspark=={wanted}"
         )
@@ -74,7 +74,7 @@ def start(name: str, scratch: Path, log: TextIO) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").appName(name)
-    for key, value in settings(scratch).items():
+    for key, value in settings(scratch, connector).items():
         builder = builder.config(key, value)
     with _errors_into(log):
         return builder.getOrCreate()

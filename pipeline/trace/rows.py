@@ -1,6 +1,7 @@
 """One exchange or event of a trace as rows of the tables in `schema`, with our codec and nothing else: no Spark, no Arrow.
 
-Whatever a frame holds, rows come out: what cannot be read is told in `trouble`. Must never know files, nor how rows are stored.
+Whatever a frame holds, rows come out: what cannot be read is told in `trouble`. Entries come in the order of the trace, as some columns
+are told by entries before. Must never know files, nor how rows are stored.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from kafkaproto.api import APIS, ApiKey, codec
@@ -16,6 +18,7 @@ from kafkaproto.header import RequestHeader, decode_request_header, decode_respo
 from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
 from kafkaproto.trace.format import Event, Exchange
 from pipeline.trace.schema import TABLES
+from pipeline.trace.sessions import Key, Sessions
 
 Row = dict[str, Any]
 NO_TOPIC_ID = bytes(16)
@@ -32,13 +35,23 @@ class Rows:
         self._run = run
         self._wall_ms = wall_ms
         self._at_ns = at_ns
+        self._sessions = Sessions()
+        self._names: dict[str, str] = {}
+        """Topic id to the name that an answer gave it."""
+        self._throttles: dict[int, Row] = {}
+        """Sequence number of an exchange to why it is throttled: this is decided, and told, before it is answered."""
 
     def of(self, entry: Exchange | Event) -> Iterator[tuple[str, Row]]:
         """(table, row) of everything that an entry tells."""
         if isinstance(entry, Event):
+            if entry.kind == "throttle" and entry.facts.get("of") is not None:
+                self._throttles[entry.facts["of"]] = _throttle_columns(entry.facts)
             yield "events", self._event(entry)
-        else:
-            yield from self._exchange(entry)
+            return
+        for table, row in self._exchange(entry):
+            if row.get("topic_id") is not None and row["topic"] is None:
+                row["topic"] = self._names.get(row["topic_id"])
+            yield table, row
 
     def _hour(self, clock_ms: int, at_ns: int) -> str:
         ms = clock_ms or self._wall_ms + (at_ns - self._at_ns) // 1_000_000
@@ -75,6 +88,7 @@ class Rows:
             "decided_ms": one.throttle_ms,
             "records_bytes": sum(one.request_records) + sum(one.response_records),
         }
+        row |= self._throttles.pop(one.seq, {})
         header: RequestHeader | None = None
         request = response = None
         try:
@@ -100,25 +114,58 @@ class Rows:
         if header is None or request is None:
             yield "requests", row
             return
-        row |= _answer_columns(response)
+        row |= _answer_columns(response, header)
         if header.api_key in _COLUMNS:
             row |= _COLUMNS[header.api_key](request, response)
         yield "requests", row
-        if header.api_key in _PARTITIONED:
-            yield from _PARTITIONED[header.api_key]({**keys, "api": row["api"]}, one, request, response)
+        keys["api"] = row["api"]
+        if header.api_key in _NAMING and response is not None:
+            named = (_topic(topic.name, topic.topic_id) for topic in response.topics)
+            self._names |= {
+                which["topic_id"]: which["topic"] for which in named if which["topic_id"] and which["topic"]
+            }
+        elif header.api_key == ApiKey.FETCH:
+            yield from _fetch(keys, one, response, self._sessions.asked(one.broker, request, response))
+        elif header.api_key == ApiKey.PRODUCE:
+            yield from _produce(keys, one, request, response)
+        elif header.api_key == ApiKey.LIST_OFFSETS:
+            yield from _list_offsets(keys, request, response)
 
 
 def _blank(table: str) -> Row:
     return dict.fromkeys(column.name for column in TABLES[table])
 
 
-def _answer_columns(response: Any) -> Row:
+def _throttle_columns(facts: Row) -> Row:
+    """Whose quota, and its numbers; of one that was forced there are none."""
+    window_ms = facts.get("window_ms")
+    return {
+        "throttle_quota": facts.get("quota", "Forced"),
+        "quota_entity": facts.get("entity") or None,
+        "quota_value": _double(facts.get("value")),
+        "quota_bound": _double(facts.get("bound")),
+        "quota_rate": _double(facts.get("rate")),
+        "quota_window_ms": None if window_ms is None else int(window_ms),
+    }
+
+
+def _double(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+@cache
+def _tells_throttles(api_key: int, api_version: int) -> bool:
+    return "throttleTimeMs" in codec(api_key, api_version).response.cls().to_json(api_version)
+
+
+def _answer_columns(response: Any, header: RequestHeader) -> Row:
     if response is None:
         return {}
+    tells = _tells_throttles(header.api_key, header.api_version)
     own = getattr(response, "error_code", 0)
     return {
         "error": own or next(_errors(response), 0),
-        "throttle_ms": getattr(response, "throttle_time_ms", None),
+        "throttle_ms": response.throttle_time_ms if tells else None,
     }
 
 
@@ -234,8 +281,7 @@ def _produce(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[
             place += 1
 
 
-def _fetch(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    asked = {(topic.topic, topic.topic_id, p.partition): p for topic in request.topics for p in topic.partitions}
+def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> Iterator[tuple[str, Row]]:
     lengths = iter(one.response_records)
     place = 0
     for topic in () if response is None else response.responses:
@@ -265,7 +311,7 @@ def _fetch(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tu
             place += 1
 
 
-def _list_offsets(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
+def _list_offsets(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
     answers = {
         (topic.name, p.partition_index): p
         for topic in (() if response is None else response.topics)
@@ -284,8 +330,5 @@ def _list_offsets(keys: Row, one: Exchange, request: Any, response: Any) -> Iter
 
 
 _COLUMNS: dict[int, Callable[[Any, Any], Row]] = {ApiKey.PRODUCE: _produce_columns, ApiKey.FETCH: _fetch_columns}
-_PARTITIONED: dict[int, Callable[[Row, Exchange, Any, Any], Iterator[tuple[str, Row]]]] = {
-    ApiKey.PRODUCE: _produce,
-    ApiKey.FETCH: _fetch,
-    ApiKey.LIST_OFFSETS: _list_offsets,
-}
+_NAMING = (ApiKey.METADATA, ApiKey.CREATE_TOPICS)
+"""Answers that tell which id belongs to which name."""

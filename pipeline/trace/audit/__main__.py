@@ -1,0 +1,135 @@
+"""`python -m pipeline.trace.audit OUT`: the rules over the tables in OUT, as text for CI logs and, if asked, as JSON.
+
+`--trace TRACE` brings the tables up to that trace first, in the same Spark session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkaproto.trace.format import TraceError
+from pipeline.trace.audit import conversation, offsets, throttling
+from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
+from pipeline.trace.store import Store, StoreError
+from pipeline.trace.tables import build, local_session, with_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RULES: tuple[Rule, ...] = tuple(
+    sorted(
+        (*throttling.RULES, *conversation.RULES, *offsets.RULES),
+        key=lambda rule: (int(rule.number.split()[0]), rule.number),
+    )
+)
+ALL_HOLD, WARNED, FAILED, UNREADABLE = 0, 1, 2, 3
+
+
+def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
+    return [outcome(rule, tables) for rule in rules]
+
+
+def status(outcomes: Sequence[Outcome]) -> int:
+    """0: nothing is broken; 1: only what may have a reason (severity "warning"); 2: a rule of severity "error"."""
+    broken = {one.rule.severity for one in outcomes if one.broken}
+    return FAILED if ERROR in broken else WARNED if broken else ALL_HOLD
+
+
+def verdict(outcomes: Sequence[Outcome]) -> str:
+    counts = {name: sum(one.verdict == name for one in outcomes) for name in (BROKEN, HOLDS, NOT_EXERCISED)}
+    return (
+        f"{counts[BROKEN]} of {len(outcomes)} rules broken, {counts[HOLDS]} hold, {counts[NOT_EXERCISED]} not exercised"
+    )
+
+
+def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
+    """The verdict first, a line for each rule, then the worst rows of each broken one."""
+    lines = [verdict(outcomes), *(f"note: {remark}" for remark in remarks), ""]
+    lines.append(f"{'rule':<7} {'verdict':<13} {'checked':>9} {'broken':>8} {'worst':>12}  statement")
+    for one in outcomes:
+        worst = "" if one.worst is None else f"{one.worst:,.6g}"
+        checked = f"{one.checked:,}" if one.checked else ""
+        broken = f"{one.broken:,}" if one.checked else ""
+        lines.append(
+            f"{one.rule.number:<7} {one.verdict:<13} {checked:>9} {broken:>8} {worst:>12}  {one.rule.statement}"
+        )
+    for one in outcomes:
+        if one.broken:
+            lines += ["", f"rule {one.rule.number} ({one.rule.severity}): {one.rule.statement}; the worst rows:"]
+            lines += ["  " + ", ".join(f"{k} {v}" for k, v in row.items() if v is not None) for row in one.sample]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[str, Any]:
+    rules = [
+        {
+            "rule": one.rule.number,
+            "statement": one.rule.statement,
+            "severity": one.rule.severity,
+            "verdict": one.verdict,
+            "checked": one.checked,
+            "broken": one.broken,
+            "worst": one.worst,
+            "sample": one.sample,
+        }
+        for one in outcomes
+    ]
+    return {"verdict": verdict(outcomes), "status": status(outcomes), "remarks": list(remarks), "rules": rules}
+
+
+def remarks(store: Store, tables: Tables) -> list[str]:
+    """What the tables lack: ends of files, and what a recorder had no room for."""
+    said = [text for run in store.manifest().values() for text in run["told"]]
+    dropped = (
+        tables.events.where("kind = 'dropped'")
+        .groupBy("run")
+        .agg({"facts": "collect_list"})
+        .toDF("run", "facts")
+        .orderBy("run")
+    )
+    for row in dropped.collect():
+        most = max(json.loads(facts).get("entries", 0) for facts in row.facts)
+        said.append(f"run {row.run}: {most:,} entries were dropped while it was recorded")
+    return said
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: as `status`, and 3 where there are no tables, or no trace to make them of."""
+    parser = argparse.ArgumentParser(prog="python -m pipeline.trace.audit", description="Rules over recorded traffic.")
+    parser.add_argument("out", type=Path, help="the folder of the tables")
+    parser.add_argument("--trace", type=Path, help="bring the tables up to this trace first")
+    parser.add_argument("--json", type=Path, help="a file for the same as JSON")
+    options = parser.parse_args(arguments)
+    try:
+        if options.trace is None and not options.out.is_dir():
+            raise StoreError(f"{options.out} holds no tables: make some with python -m pipeline.trace.tables TRACE OUT")
+        with local_session("kafkaproto audit") as spark:
+            return _run(spark, options)
+    except (TraceError, StoreError, OSError) as error:
+        sys.stderr.write(f"audit: {error}\n")
+        return UNREADABLE
+
+
+def _run(spark: SparkSession, options: argparse.Namespace) -> int:
+    if options.trace is not None:
+        _, told = build(options.trace, options.out, partial(with_spark, spark))
+        for one in told:
+            sys.stderr.write(f"audit: {one.text}\n")
+    store = Store(options.out)
+    with store.at_work():
+        tables = Tables.of(spark, options.out)
+        outcomes, notes = audit(tables), remarks(store, tables)
+    sys.stdout.write(text(outcomes, notes))
+    if options.json is not None:
+        options.json.write_text(json.dumps(as_json(outcomes, notes), indent=1) + "\n")
+    return status(outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

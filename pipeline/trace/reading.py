@@ -1,0 +1,107 @@
+"""Trace files as runs, and a run as Arrow batches of its tables: what Spark's tasks do, and who works without Spark.
+
+A run is read in the order of its files, by one reader: later rows need what earlier entries told (fetch sessions, throttles, names).
+Files that cannot be read are told, not raised, so that the others are used. Must never know Spark, nor where tables are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from kafkaproto.trace.format import Entry, Event, Trace, TraceError, files_of
+from pipeline.trace.rows import Row, Rows
+from pipeline.trace.schema import TABLES
+
+ROWS_PER_BATCH = 4096
+TOLD = "told"
+"""What is to be said of a file, as if it were a table."""
+
+_TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+}
+SCHEMAS = {
+    name: pa.schema([(column.name, _TYPES[column.type]) for column in columns]) for name, columns in TABLES.items()
+} | {TOLD: pa.schema([("run", pa.string()), ("text", pa.string()), ("torn", pa.bool_())])}
+
+
+class Told(NamedTuple):
+    """torn: only the end of a file is missing, as after `kill -9` or while it is written. run: empty for a file of none."""
+
+    run: str
+    text: str
+    torn: bool
+
+
+class Run(NamedTuple):
+    """The files of one recording. meta: the header of the first. sizes: bytes of each file when it was found."""
+
+    name: str
+    meta: dict[str, Any]
+    files: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
+    """The runs of a trace, and what has to be said of files that are none. Raises TraceError where there is no file at all."""
+    found: dict[str, list[tuple[str, dict[str, Any], int]]] = {}
+    told = []
+    for file in files_of(path):
+        try:
+            meta = Trace(file).meta
+            found.setdefault(str(meta.get("run", file.stem)), []).append((str(file), meta, file.stat().st_size))
+        except (TraceError, OSError) as error:
+            told.append(Told("", str(error), False))
+    runs = []
+    for name, parts in found.items():
+        files, metas, sizes = zip(*parts, strict=True)
+        runs.append(Run(name, metas[0], files, sizes))
+    return runs, told
+
+
+def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """(table, rows) of a run; at the end what has to be said of its files, as table `TOLD`."""
+    wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
+    rows = Rows(run.name, wall_ms, at_ns)
+    told: list[Told] = []
+    waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
+    for entry in _entries(run, told):
+        for table, row in rows.of(entry):
+            kept = waiting[table]
+            kept.append(row)
+            if len(kept) == ROWS_PER_BATCH:
+                yield table, pa.RecordBatch.from_pylist(kept, SCHEMAS[table])
+                kept.clear()
+    for table, kept in waiting.items():
+        if kept:
+            yield table, pa.RecordBatch.from_pylist(kept, SCHEMAS[table])
+    if told:
+        yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in told], SCHEMAS[TOLD])
+
+
+def _entries(run: Run, told: list[Told]) -> Iterator[Entry]:
+    """The header as an event, then every entry that can be read."""
+    meta = run.meta
+    begun = {"seq": 0, "clock_ms": int(meta.get("clock_ms", 0)), "at_ns": int(meta.get("at_ns", 0)), "broker": -1}
+    yield Event("meta", {**meta, **begun})
+    for file in run.files:
+        try:
+            trace = Trace(Path(file))
+            yield from trace.entries()
+            if trace.torn:
+                told.append(Told(run.name, trace.torn, True))
+        except (TraceError, OSError) as error:
+            told.append(Told(run.name, str(error), False))
+
+
+def meta_text(run: Run) -> str:
+    """Tells whether two runs of one name are the same recording."""
+    return json.dumps([run.meta.get(key) for key in ("recorder", "cluster_id", "wall_ms", "at_ns")])

@@ -1,0 +1,244 @@
+"""What the rows of a trace say: the columns that are declared, with what clients asked and the broker did, whatever a frame holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from broker.faults.rules import ForcedThrottle
+from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkaproto.trace.format import Entry, Event
+from pipeline.trace.rows import Row, Rows
+from pipeline.trace.schema import TABLES
+from tests.broker.test_trace import Bench
+from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "int": (int,),
+    "bigint": (int,),
+    "double": (float,),
+    "boolean": (bool,),
+}
+LARGEST = {"int": 2**31 - 1, "bigint": 2**63 - 1}
+
+
+def rows_of(entries: list[Entry]) -> dict[str, list[Row]]:
+    made = Rows("r", 1_700_000_000_000, 0)
+    found: dict[str, list[Row]] = {table: [] for table in TABLES}
+    for entry in entries:
+        for table, row in made.of(entry):
+            check(table, row)
+            found[table].append(row)
+    return found
+
+
+def check(table: str, row: Row) -> None:
+    assert set(row) == {column.name for column in TABLES[table]}
+    for name, type_, _, _ in TABLES[table]:
+        value = row[name]
+        assert value is None or type(value) in TYPES[type_], (name, value)
+        assert type_ not in LARGEST or value is None or -LARGEST[type_] - 1 <= value <= LARGEST[type_], (name, value)
+
+
+def of(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_produce_is_a_request_and_each_of_its_partitions_and_batches(bench: Bench) -> None:
+    client = bench.cluster.connect(client_id="p")
+    client.ask(produce("t", batch(b"0")), 9)
+    bench.entries.clear()
+    data = [batch(b"x" * 5000, b"y", producer_id=7, producer_epoch=1, base_sequence=3), batch(b"z")]
+    partitions = [PartitionProduceData(0, data[0]), PartitionProduceData(1, data[1]), PartitionProduceData(77, data[1])]
+    client.ask(ProduceRequest(None, -1, 1000, [TopicProduceData("t", partition_data=partitions)]), 9)
+    rows = rows_of(bench.entries)
+    [request] = rows["requests"]
+    [one] = bench.exchanges
+    assert (request["api"], request["api_version"], request["client_id"], request["acks"]) == ("Produce", 9, "p", -1)
+    assert (request["bytes_in"], request["bytes_out"]) == (one.request_bytes, one.response_bytes)
+    assert (request["records_bytes"], request["error"], request["trouble"]) == (
+        len(data[0]) + 2 * len(data[1]),
+        3,
+        None,
+    )
+    assert (request["throttle_ms"], request["decided_ms"], request["throttle_quota"]) == (0, 0, None)
+    columns = ("place", "topic", "partition", "error", "base_offset", "next_offset", "batches", "records", "bytes")
+    assert of(rows["partitions"], *columns) == [
+        (0, "t", 0, 0, 1, 3, 1, 2, len(data[0])),
+        (1, "t", 1, 0, 0, 1, 1, 1, len(data[1])),
+        (2, "t", 77, 3, None, None, 1, 1, len(data[1])),
+    ]
+    columns = ("partition", "base_offset", "last_offset", "count", "bytes", "producer_id", "base_sequence", "control")
+    assert of(rows["batches"], *columns) == [
+        (0, 1, 2, 2, len(data[0]), 7, 3, False),
+        (1, 0, 0, 1, len(data[1]), -1, -1, False),
+        (77, None, None, 1, len(data[1]), -1, -1, False),
+    ]
+    assert {row["hour"] for table in rows.values() for row in table} == {request["hour"]}
+    assert {row["seq"] for row in rows["partitions"] + rows["batches"]} == {one.seq}
+
+
+def test_a_produce_without_an_answer_has_its_batches_and_no_offsets(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.send(produce("t", batch(b"x"), acks=0), 9)
+    rows = rows_of(bench.entries)
+    assert of(rows["requests"], "acks", "answered", "bytes_out", "error") == [(0, False, 0, None)]
+    assert of(rows["partitions"], "error", "base_offset", "records") == [(None, None, 1)]
+    assert of(rows["batches"], "base_offset", "count") == [(None, 1)]
+
+
+@pytest.mark.parametrize("version", [4, 11, 12])
+def test_a_fetch_is_what_was_asked_and_what_came_of_each_partition(bench: Bench, version: int) -> None:
+    client = bench.cluster.connect()
+    stored = [batch(b"x" * size) for size in (10, 300, 20)]
+    for data in stored:
+        client.ask(produce("t", data, partition=1), 9)
+    bench.entries.clear()
+    asked = fetch(("t", 1, 1), ("t", 2, 5), partition_max=5000, max_bytes=9000, rack="a", isolation=1, version=version)
+    client.ask(asked, version)
+    rows = rows_of(bench.entries)
+    columns = ("max_bytes", "min_bytes", "max_wait_ms", "isolation", "replica_id", "rack", "records_bytes", "error")
+    expected = sum(map(len, stored[1:]))
+    [request] = of(rows["requests"], *columns)
+    assert request == (9000, 1, 0, 1, -1, "a" if version >= 11 else "", expected, 1)
+    columns = ("partition", "asked_offset", "limit_bytes", "error", "base_offset", "next_offset", "records", "bytes")
+    found = {row["partition"]: row for row in rows["partitions"]}
+    assert of([found[1]], *columns) == [(1, 1, 5000, 0, 1, 3, 2, expected)]
+    assert of([found[1]], "high_watermark", "last_stable_offset", "first_batch_bytes") == [(3, 3, len(stored[1]))]
+    assert of([found[2]], *columns) == [(2, 5, 5000, 1, None, None, 0, 0)]
+    assert of(rows["batches"], "partition", "place", "base_offset", "bytes") == [
+        (1, 0, 1, len(stored[1])),
+        (1, 1, 2, len(stored[2])),
+    ]
+
+
+def test_list_offsets_tells_what_was_looked_for_and_found(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(produce("t", batch(b"x", b"y")), 9)
+    bench.entries.clear()
+    wanted = [ListOffsetsPartition(0, timestamp=-1), ListOffsetsPartition(9, timestamp=-2)]
+    client.ask(ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", wanted)]), 7)
+    rows = rows_of(bench.entries)
+    assert of(rows["partitions"], "api", "partition", "asked_timestamp", "error", "base_offset") == [
+        ("ListOffsets", 0, -1, 0, 2),
+        ("ListOffsets", 9, -2, 3, -1),
+    ]
+
+
+def test_a_throttle_stands_at_the_request_that_it_was_decided_for(bench: Bench) -> None:
+    limit(bench.cluster, producer_byte_rate=10_000.0)
+    client = bench.cluster.connect()
+    client.ask(produce_of_bytes(client, "t", 105_000), 9)
+    bench.cluster.state.forced_throttles.add(ForcedThrottle(7))
+    bench.cluster.connect(client_id="other").ask(metadata(), 9)
+    rows = rows_of(bench.entries)
+    assert of(rows["requests"], "api", "throttle_ms", "decided_ms", "throttle_quota", "quota_entity") == [
+        ("Produce", 500, 500, "Produce", "client-id 'test'"),
+        ("Metadata", 7, 7, "Forced", None),
+    ]
+    numbers = ("quota_value", "quota_bound", "quota_rate", "quota_window_ms")
+    assert of(rows["requests"], *numbers) == [(105_000.0, 10_000.0, 10_500.0, 10_000), (None, None, None, None)]
+    assert [row["kind"] for row in rows["events"]].count("throttle") == 2
+
+
+def test_a_version_that_cannot_tell_a_throttle_has_none(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(metadata(["t"]), 2)
+    client.ask(metadata(["t"]), 3)
+    assert of(rows_of(bench.entries)["requests"], "throttle_ms", "decided_ms") == [(None, 0), (0, 0)]
+
+
+def test_a_throttled_fetch_carries_nothing_and_says_so(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(produce("t", batch(b"x" * 5000)), 9)
+    bench.cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
+    bench.entries.clear()
+    client.ask(fetch(("t", 0, 0)), 11)
+    rows = rows_of(bench.entries)
+    assert of(rows["requests"], "throttle_ms", "decided_ms", "records_bytes") == [(7, 7, 0)]
+    assert rows["partitions"] == rows["batches"] == []
+
+
+def test_S4_what_a_later_step_of_a_fetch_session_leaves_unsaid_is_what_was_asked_before(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=3000, session=(0, 0)), 11).session_id
+    assert session_id
+
+    def step(epoch: int, request: FetchRequest, partition: int) -> list[tuple[Any, ...]]:
+        client.ask(produce("t", batch(b"x"), partition), 9)
+        request.session_id, request.session_epoch = session_id, epoch
+        client.send(request, 11)
+        answered = [row for row in rows_of(bench.entries)["partitions"] if row["api"] == "Fetch" and row["records"]]
+        return of(answered, "partition", "asked_offset", "limit_bytes")
+
+    assert step(1, fetch(), 1) == [(1, 0, 3000)]
+    seen = step(2, fetch(("t", 1, 1), partition_max=4000), 0)
+    assert sorted(seen[1:]) == [(0, 0, 3000)]
+    forgets = fetch(("t", 0, 1))
+    forgets.forgotten_topics_data = [ForgottenTopic("t", partitions=[1])]
+    assert step(3, forgets, 1) == seen
+    # The step between is lost: nothing is made up.
+    bench.entries.remove(next(one for one in bench.exchanges if one.seq == bench.exchanges[-1].seq))
+    assert step(4, fetch(), 0)[-1] == (0, None, None)
+
+
+def test_a_topic_that_is_fetched_by_its_id_has_the_name_that_an_answer_told(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    topic_id = bench.cluster.state.controller.image.topics["t"].topic_id
+    by_id = fetch(("", 0, 0), topic_ids={"": topic_id}, version=13)
+    client.ask(by_id, 13)
+    client.ask(metadata(["t"]), 12)
+    client.ask(by_id, 13)
+    rows = rows_of(bench.entries)
+    assert of(rows["partitions"], "topic", "topic_id") == [(None, topic_id.hex()), ("t", topic_id.hex())]
+
+
+@pytest.mark.parametrize("cut", [0, 3, 9, 20])
+def test_a_request_that_cannot_be_read_is_a_row_that_says_why(bench: Bench, cut: int) -> None:
+    bench.cluster.connect(client_id="c").ask(produce("t", batch(b"x")), 9)
+    [one] = bench.exchanges
+    rows = rows_of([one._replace(request=one.request[:cut])])
+    [request] = rows["requests"]
+    assert request["trouble"] and request["bytes_in"] == one.request_bytes and request["seq"] == one.seq
+    assert rows["partitions"] == rows["batches"] == []
+    assert request["api"] == ("Produce" if cut == 20 else None)
+
+
+def test_a_response_that_cannot_be_read_leaves_what_the_request_tells(bench: Bench) -> None:
+    bench.cluster.connect().ask(produce("t", batch(b"x")), 9)
+    [one] = bench.exchanges
+    rows = rows_of([one._replace(response=one.response[:-3])])
+    assert rows["requests"][0]["trouble"]
+    assert of(rows["partitions"], "topic", "records", "base_offset") == [("t", 1, None)]
+
+
+def test_an_answer_to_somebody_else_and_an_unknown_api_are_told(bench: Bench) -> None:
+    bench.cluster.connect().ask(metadata(), 9)
+    [one] = bench.exchanges
+    other = one._replace(response=(99).to_bytes(4, "big") + one.response[4:])
+    unknown = one._replace(request=(999).to_bytes(2, "big") + one.request[2:])
+    first, second = rows_of([other, unknown])["requests"]
+    assert first["trouble"] == "the answer's correlation id is 99" and first["correlation_id"] == 1
+    assert second["trouble"]
+
+
+def test_an_event_keeps_all_that_it_says() -> None:
+    facts = {"seq": 5, "clock_ms": 1_700_003_600_000, "at_ns": 17, "broker": 2, "peer": "10.0.0.1", "more": [1, 2]}
+    [row] = rows_of([Event("opened", facts)])["events"]
+    assert of([row], "seq", "clock_ms", "at_ns", "broker", "kind", "hour") == [
+        (5, 1_700_003_600_000, 17, 2, "opened", "2023-11-14T23")
+    ]
+    assert json.loads(row["facts"]) == {"peer": "10.0.0.1", "more": [1, 2]}
+    # Without a clock of the broker the monotonic one tells the hour.
+    [row] = rows_of([Event("dropped", {"at_ns": 3_600_000_000_000})])["events"]
+    assert row["hour"] == "2023-11-14T23"

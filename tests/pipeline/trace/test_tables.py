@@ -1,0 +1,253 @@
+"""The job from trace files to tables: what is new is read, once; what is bad is told, the rest used; a job that dies leaves nothing half."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafkaproto.trace.format import TraceError
+from pipeline.trace import store as store_module
+from pipeline.trace import tables
+from pipeline.trace.reading import Run, Told, batches
+from pipeline.trace.schema import TABLES
+from pipeline.trace.store import Store, StoreError
+from tests.pipeline.trace.recorded import encoded, traffic, write
+
+
+def build(trace: Path, out: Path) -> tuple[dict[str, dict[str, int]], list[Told]]:
+    return tables.build(trace, out, tables.without_spark)
+
+
+def rows(out: Path, table: str, run: str = "*") -> list[dict[str, Any]]:
+    """Of a table, in its order, with run and hour from the names of the folders."""
+    found: list[dict[str, Any]] = []
+    for path in sorted((out / table).glob(f"run={run}/hour=*/*.parquet")):
+        keys = dict(part.split("=") for part in path.parts[-3:-1])
+        found += [keys | row for row in pq.ParquetFile(path).read().to_pylist()]
+    return sorted(found, key=lambda row: (row["run"], row["seq"], row.get("place") or 0))
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def test_tables_are_partitioned_by_run_and_hour_and_typed_as_declared(tmp_path: Path) -> None:
+    write(tmp_path / "trace", traffic())
+    counts, told = build(tmp_path / "trace", tmp_path / "out")
+    assert told == []
+    assert counts["r"] == {table: len(rows(tmp_path / "out", table)) for table in TABLES}
+    assert [row["api"] for row in rows(tmp_path / "out", "requests")] == ["Metadata", "Fetch"] + [
+        "Produce",
+        "Fetch",
+    ] * 3
+    declared = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64()}
+    for table, columns in TABLES.items():
+        [path] = (tmp_path / "out" / table).glob("run=r/hour=*/*.parquet")
+        found = {field.name: field.type for field in pq.ParquetFile(path).schema_arrow}
+        assert found == {c.name: declared.get(c.type, pa.bool_()) for c in columns if c.name not in ("run", "hour")}
+
+
+def test_entries_of_two_hours_lie_in_two_folders(tmp_path: Path) -> None:
+    [*_, one] = [entry for entry in traffic() if hasattr(entry, "clock_ms")]
+    later = one._replace(seq=one.seq + 1, clock_ms=one.clock_ms + 3_600_000)
+    write(tmp_path / "trace", [one, later])
+    build(tmp_path / "trace", tmp_path / "out")
+    assert [row["seq"] for row in rows(tmp_path / "out", "requests")] == [one.seq, later.seq]
+    assert len(list((tmp_path / "out" / "requests").glob("run=r/hour=*"))) == 2
+
+
+def test_a_session_goes_on_from_file_to_file(tmp_path: Path) -> None:
+    entries = traffic()
+    write(tmp_path / "whole", entries)
+    for number, entry in enumerate(entries):
+        write(tmp_path / "parts", [entry], number=number)
+    for name in ("whole", "parts"):
+        build(tmp_path / name, tmp_path / f"{name}-out")
+    for table in TABLES:
+        assert rows(tmp_path / "whole-out", table) == rows(tmp_path / "parts-out", table)
+    asked = [row["asked_offset"] for row in rows(tmp_path / "parts-out", "partitions") if row["api"] == "Fetch"]
+    assert asked == [0, 0, 2, 4]
+
+
+def test_only_runs_with_a_file_that_is_new_or_has_grown_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def noted(run: Run) -> Any:
+        read.append(run.name)
+        return batches(run)
+
+    monkeypatch.setattr(tables, "batches", noted)
+    trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
+    first = write(trace, entries[:3], "a")
+    write(trace, entries, "b")
+    build(trace, out)
+    kept = {name: data for name, data in contents(out).items() if "run=b" in name}
+    assert read == ["a", "b"]
+    assert build(trace, out) == ({}, []) and read == ["a", "b"]
+    with first.open("ab") as file:
+        file.write(encoded(entries[3:5]))
+    assert list(build(trace, out)[0]) == ["a"] and read == ["a", "b", "a"]
+    write(trace, entries[5:], "a", 1)
+    build(trace, out)
+    assert read == ["a", "b", "a", "a"]
+    whole = [{**row, "run": "a"} for row in rows(out, "requests", "b")]
+    assert rows(out, "requests", "a") == whole
+    assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
+
+
+def test_a_torn_end_a_foreign_file_and_a_future_one_are_told_and_the_rest_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, entries = tmp_path / "trace", traffic()
+    torn = write(trace, entries, "torn")
+    torn.write_bytes(torn.read_bytes()[:-5])
+    assert tables.main([str(trace), str(tmp_path / "a"), "--without-spark"]) == 1
+    said = capsys.readouterr()
+    assert f"{torn}:" in said.err and "are no whole entry" in said.err and "run torn: 7 requests" in said.out
+    (trace / "foreign.kptrace").write_bytes(b"\xd4\xc3\xb2\xa1 a capture")
+    (trace / "future.kptrace").write_bytes(b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4))
+    damaged = write(trace, entries, "damaged")
+    damaged.write_bytes(damaged.read_bytes() + bytes(9) + encoded(entries))
+    assert tables.main([str(trace), str(tmp_path / "b"), "--without-spark"]) == 2
+    said = capsys.readouterr()
+    assert "foreign.kptrace is no trace" in said.err and "future.kptrace is a trace of version 99" in said.err
+    assert f"{damaged}: no entry begins at byte" in said.err
+    assert "run damaged: 8 requests" in said.out and "run torn: 7 requests" in said.out
+
+
+def test_where_there_is_no_trace_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "trace").mkdir()
+    with pytest.raises(TraceError, match="holds no trace"):
+        build(tmp_path / "trace", tmp_path / "out")
+    assert tables.main([str(tmp_path / "nowhere"), str(tmp_path / "out"), "--without-spark"]) == 2
+    assert "nowhere holds no trace" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_holds_something_else_is_not_touched(tmp_path: Path) -> None:
+    write(tmp_path / "trace", traffic())
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "letters.txt").write_text("mine")
+    with pytest.raises(StoreError, match="out is no folder of tables, and not empty"):
+        build(tmp_path / "trace", tmp_path / "out")
+    assert contents(tmp_path / "out") == {"letters.txt": b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda trace, entries: (trace / "r-00000.kptrace").rename(trace / "r-00001.kptrace"),
+            "no longer in the trace",
+        ),
+        (lambda trace, entries: write(trace, entries[:1]), "the run is left as it is"),
+        (lambda trace, entries: write(trace, entries * 2, wall_ms=5), "another recording of the same name"),
+    ],
+    ids=["gone", "shrunk", "other"],
+)
+def test_a_run_is_never_replaced_by_less_of_it_or_by_another(tmp_path: Path, change: Any, said: str) -> None:
+    entries = traffic()
+    write(tmp_path / "trace", entries)
+    build(tmp_path / "trace", tmp_path / "out")
+    before = contents(tmp_path / "out")
+    change(tmp_path / "trace", entries)
+    counts, [told] = build(tmp_path / "trace", tmp_path / "out")
+    assert counts == {} and said in told.text and not told.torn
+    assert contents(tmp_path / "out") == before
+
+
+class Died(Exception):
+    pass
+
+
+@pytest.mark.parametrize("moves", range(7))
+def test_a_job_that_dies_anywhere_leaves_the_tables_of_before_or_what_the_next_one_finishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    """It dies at its nth rename or replace: the first is the decision, four are tables, one is the manifest, at the last it lives."""
+    trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
+    first = write(trace, entries[:4])
+    build(trace, out)
+    before = contents(out)
+    with first.open("ab") as file:
+        file.write(encoded(entries[4:]))
+    left = [moves]
+
+    def dying(name: str) -> Any:
+        real = getattr(Path, name)
+
+        def call(self: Path, target: Path) -> Path:
+            if not left[0]:
+                raise Died
+            left[0] -= 1
+            moved: Path = real(self, target)
+            return moved
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in ("rename", "replace"):
+            patch.setattr(Path, name, dying(name))
+        if moves == 6:
+            build(trace, out)
+        else:
+            with pytest.raises(Died):
+                build(trace, out)
+    if moves == 0:
+        assert {k: v for k, v in contents(out).items() if not k.startswith("_staging")} == before
+    counts, told = build(trace, out)
+    assert told == [] and list(counts) == (["r"] if moves == 0 else [])
+    build(trace, tmp_path / "fresh")
+    for table in TABLES:
+        assert rows(out, table) == rows(tmp_path / "fresh", table)
+    assert json.loads((out / "_manifest.json").read_text()) == json.loads(
+        (tmp_path / "fresh/_manifest.json").read_text()
+    )
+    assert sorted(os.listdir(out)) == sorted([*TABLES, "_lock", "_manifest.json"])
+
+
+def test_a_job_that_fails_while_it_writes_leaves_all_as_it_was(tmp_path: Path) -> None:
+    trace, out = tmp_path / "trace", tmp_path / "out"
+    write(trace, traffic(), "a")
+    build(trace, out)
+    before = contents(out)
+    write(trace, traffic(), "b")
+
+    def dies(runs: list[Run], staging: Path) -> list[Told]:
+        tables.without_spark(runs, staging)
+        raise Died
+
+    with pytest.raises(Died):
+        tables.build(trace, out, dies)
+    assert {k: v for k, v in contents(out).items() if not k.startswith("_staging")} == before
+    assert list(build(trace, out)[0]) == ["b"] and not (out / "_staging").exists()
+
+
+def test_two_jobs_are_not_at_work_on_the_same_tables(tmp_path: Path) -> None:
+    write(tmp_path / "trace", traffic())
+    with Store(tmp_path / "out").at_work(), pytest.raises(StoreError, match="another job is at work"):
+        build(tmp_path / "trace", tmp_path / "out")
+
+
+def test_a_manifest_of_a_later_program_is_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "trace", traffic())
+    (tmp_path / "out").mkdir()
+    for text in ('{"format": 99, "runs": {}}', "{"):
+        (tmp_path / "out" / store_module.MANIFEST).write_text(text)
+        with pytest.raises(StoreError, match="_manifest"):
+            build(tmp_path / "trace", tmp_path / "out")
+
+
+def test_a_run_with_a_strange_name_stays_inside(tmp_path: Path) -> None:
+    write(tmp_path / "trace", traffic(), "../../a=b", name="x")
+    build(tmp_path / "trace", tmp_path / "out")
+    assert sorted(os.listdir(tmp_path)) == ["out", "trace"]
+    assert sorted(os.listdir(tmp_path / "out")) == sorted([*TABLES, "_lock", "_manifest.json"])
