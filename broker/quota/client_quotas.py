@@ -88,7 +88,7 @@ class QuotaManager(ClientSensors[_RateSensor]):
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         rate = client.sensor.rate
         return self._throttled(
-            client, value, rate.measure(now_ms), rate.measured_window_ms(now_ms), wait_ms, rate.samples()
+            client, value, rate.measure(now_ms), rate.measured_window_ms(now_ms), wait_ms, now_ms, rate.samples()
         )
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
@@ -102,7 +102,7 @@ class QuotaManager(ClientSensors[_RateSensor]):
                     sensor.rate.peek(now_ms),
                     self._bound_of(user, client_id),
                     sensor.last_throttle_ms,
-                    sensor.mean_throttle_ms,
+                    sensor.mean_throttle_ms(now_ms),
                 )
 
 

@@ -17,6 +17,8 @@ from broker.quota.precedence import Semantics
 from broker.quota.sensors import (
     IDLE_SENSOR_EXPIRY_MS,
     LONGEST_THROTTLE_MS,
+    PLAIN_SAMPLES,
+    PLAIN_WINDOW_MS,
     BoundClient,
     ClientSensors,
     Sensor,
@@ -31,8 +33,6 @@ from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)
 """How fast tokens come back to a client without a quota, in Kafka as here: at once, but not within the same instant."""
-RATE_SAMPLES, RATE_WINDOW_MS = 2, 30_000
-"""mutation-rate is a plain metric, measured like all that have no quota (metrics.num.samples, metrics.sample.window.ms)."""
 
 
 class _BucketSensor(Sensor):
@@ -41,7 +41,7 @@ class _BucketSensor(Sensor):
     def __init__(self, samples: int, window_ms: int) -> None:
         super().__init__()
         self.bucket = TokenBucket(samples, window_ms)
-        self.rate = SampledRate(RATE_SAMPLES, RATE_WINDOW_MS)
+        self.rate = SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS)
 
 
 class MutationQuotas(ClientSensors[_BucketSensor]):
@@ -91,7 +91,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         """Note that it is this quota that throttles the client; and tell why."""
         client: BoundClient[_BucketSensor] = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         tokens = client.sensor.bucket.tokens
-        return self._throttled(client, partitions, tokens, self._samples * self._window_ms, wait_ms)
+        return self._throttled(client, partitions, tokens, self._samples * self._window_ms, wait_ms, now_ms)
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
         """One entry per identity seen in the last hour. rate: mutation-rate. tokens: as of the last request."""
@@ -104,7 +104,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
                     sensor.rate.peek(now_ms),
                     self._bound_of(user, client_id),
                     sensor.last_throttle_ms,
-                    sensor.mean_throttle_ms,
+                    sensor.mean_throttle_ms(now_ms),
                     sensor.bucket.tokens,
                 )
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from broker.quota.entities import QuotaEntity
 from broker.quota.precedence import Binding, Levels, Semantics, level_of, of_tags, resolve
 from broker.quota.store import ClientQuotaStore
+from broker.quota.windows import SampledRate
 from broker.timers import Timer, Timers
 
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
@@ -20,6 +21,8 @@ EXPIRY_ROUNDS_MS = 30_000
 """How long lies between two rounds that look for idle sensors at least, as in Kafka's `Metrics`."""
 LONGEST_THROTTLE_MS = 2**31 - 1
 """Throttle times travel as int32."""
+PLAIN_SAMPLES, PLAIN_WINDOW_MS = 2, 30_000
+"""How metrics are measured that have no quota (metrics.num.samples, metrics.sample.window.ms)."""
 MOST_KNOWN_CLIENTS = 65_536
 """How many clients' bindings are remembered: each can be found again, and is when it has been forgotten."""
 
@@ -48,7 +51,8 @@ class ThrottleReason:
 
 @dataclass(slots=True)
 class SensorMetrics:
-    """One identity's metrics (Q-17). rate: bytes, percent or mutations a second; throttles are None until the first one.
+    """One identity's metrics (Q-17). rate: bytes, percent or mutations a second; throttles are None until the first one, and their mean
+    again when the last one is forgotten.
 
     tokens: of controller mutations, None for others.
     """
@@ -66,22 +70,28 @@ class SensorMetrics:
 class Sensor:
     """What all clients with the same tags share: here when it was used, and how they were throttled."""
 
-    __slots__ = ("last_throttle_ms", "last_used_ms", "throttle_count", "throttle_total_ms")
+    __slots__ = ("_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms")
 
     def __init__(self) -> None:
         self.last_used_ms = 0
         self.last_throttle_ms: int | None = None
-        self.throttle_total_ms = 0
-        self.throttle_count = 0
+        self._throttle_times_ms: SampledRate | None = None
+        self._throttles: SampledRate | None = None
 
-    def throttled(self, wait_ms: int) -> None:
+    def throttled(self, wait_ms: int, now_ms: int) -> None:
+        if self._throttle_times_ms is None or self._throttles is None:
+            self._throttle_times_ms = SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS)
+            self._throttles = SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS)
         self.last_throttle_ms = wait_ms
-        self.throttle_total_ms += wait_ms
-        self.throttle_count += 1
+        self._throttle_times_ms.record(wait_ms, now_ms)
+        self._throttles.record(1, now_ms)
 
-    @property
-    def mean_throttle_ms(self) -> float | None:
-        return self.throttle_total_ms / self.throttle_count if self.throttle_count else None
+    def mean_throttle_ms(self, now_ms: int) -> float | None:
+        """Of the throttles that are not forgotten yet; None without any."""
+        if self._throttle_times_ms is None or self._throttles is None:
+            return None
+        count = self._throttles.total(now_ms)
+        return self._throttle_times_ms.total(now_ms) / count if count else None
 
 
 S = TypeVar("S", bound=Sensor)
@@ -193,6 +203,7 @@ class ClientSensors(Generic[S]):
         rate: float,
         window_ms: int,
         wait_ms: int,
+        now_ms: int,
         samples: tuple[tuple[int, float], ...] = (),
     ) -> ThrottleReason:
         """Note that it is this quota that throttles the client; and tell why."""
@@ -201,7 +212,7 @@ class ClientSensors(Generic[S]):
             raise ValueError(
                 f"{self.name}: {binding.user!r}, {binding.client_id!r} has no quota and cannot be throttled"
             )
-        client.sensor.throttled(wait_ms)
+        client.sensor.throttled(wait_ms, now_ms)
         return ThrottleReason(
             self.name,
             binding.user,

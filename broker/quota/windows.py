@@ -119,13 +119,22 @@ class SampledRate:
 
     def peek(self, now_ms: int) -> float:
         """The rate per second for somebody who only looks: unlike `measure` it changes nothing."""
+        total, oldest_ms = self._in_view(now_ms)
+        return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
+
+    def total(self, now_ms: int) -> float:
+        """The sum of what is not obsolete, for somebody who only looks."""
+        return self._in_view(now_ms)[0]
+
+    def _in_view(self, now_ms: int) -> tuple[float, int]:
+        """The sum of the samples that are not obsolete, and when the oldest of them began."""
         total = 0.0
         oldest_ms = now_ms
         for value, start_ms, last_ms in zip(self._sums, self._starts_ms, self._lasts_ms, strict=True):
             if now_ms - last_ms < self._samples * self._window_ms:
                 total += value
                 oldest_ms = min(oldest_ms, start_ms)
-        return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
+        return total, oldest_ms
 
     def samples(self) -> tuple[tuple[int, float], ...]:
         """(start in ms, sum) of each slot, oldest first; forgotten slots are empty ones."""

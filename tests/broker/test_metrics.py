@@ -39,6 +39,18 @@ def test_Q17_a_clients_rate_its_throttle_and_who_waits() -> None:
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
+def test_Q17_the_mean_throttle_time_is_of_the_last_minute() -> None:
+    """An Avg of two samples of thirty seconds; Kafka's is not a number again when they are gone."""
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    limit(cluster, producer_byte_rate=1000.0)
+    client = cluster.connect()
+    client.send(produce_of_bytes(client, "t", 15_000), 9)
+    for wait_ms, seen in ((59_999, 5000.0), (1, None)):
+        cluster.advance(wait_ms)
+        assert value(cluster, "throttle-time", "Produce", user="", client_id="test") == seen
+
+
 def test_Q17_T10_who_is_gone_waits_on_until_its_time_is_over() -> None:
     """The queue is one of delays, not of connections."""
     cluster = VirtualCluster()

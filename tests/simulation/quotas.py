@@ -65,6 +65,28 @@ class Decision(NamedTuple):
     window_ms: int
 
 
+class Throttles:
+    """Of one identity: the last one, and the mean of those of the last minute, in two samples (`Avg`)."""
+
+    SAMPLES, WINDOW_MS = 2, 30_000
+
+    def __init__(self) -> None:
+        self.last_ms = 0
+        self._times, self._counts = (SlowRate(self.SAMPLES, self.WINDOW_MS) for _ in range(2))
+
+    def add(self, throttle_ms: int, now_ms: int) -> None:
+        self.last_ms = throttle_ms
+        self._times.record(throttle_ms, now_ms)
+        self._counts.record(1, now_ms)
+
+    def mean_ms(self, now_ms: int) -> float | None:
+        times, count = (
+            sum(s.value for s in rate.slots if now_ms - s.last_ms < self.SAMPLES * self.WINDOW_MS)
+            for rate in (self._times, self._counts)
+        )
+        return times / count if count else None
+
+
 class Used:
     """What one broker has counted since its start, or for `MUTATION` the controller. ever: kinds, by key."""
 
@@ -73,7 +95,7 @@ class Used:
         self.rates: dict[tuple[str, Tags], SlowRate] = {}
         self.buckets: dict[Tags, SlowBucket] = {}
         self.used_ms: dict[tuple[str, Tags], int] = {}
-        self.throttles: dict[tuple[str, Tags], list[int]] = {}
+        self.throttles: dict[tuple[str, Tags], Throttles] = {}
 
     def touch(self, key: str, tags: Tags, now_ms: int) -> None:
         """Q-10. When exactly a sensor goes within the half minute after the hour is nowhere asked."""
@@ -248,8 +270,8 @@ class Quotas:
             wanted[NAMES[key], tags] = (
                 rate.seen_at(now_ms),
                 of_tags(self.values[key], tags).bound,
-                throttles[-1] if throttles else None,
-                sum(throttles) / len(throttles) if throttles else None,
+                throttles.last_ms if throttles else None,
+                throttles.mean_ms(now_ms) if throttles else None,
             )
         assert found == wanted, f"Q-17: metrics are {found}, not {wanted}"
 
@@ -328,7 +350,8 @@ class _Charge:
         if key == MUTATION:
             decision = decision._replace(value=self._mutated)  # all that the request asked for
         else:
-            self._used.throttles.setdefault((key, decision.tags), []).append(decision.throttle_ms)
+            throttles = self._used.throttles.setdefault((key, decision.tags), Throttles())
+            throttles.add(decision.throttle_ms, decision.at_ms)
         self._quotas.decisions.append(decision)
         self._quotas.throttles[decision.quota] += 1
         return decision.throttle_ms
