@@ -272,7 +272,9 @@ class ClusterConfig:
         if broker_name is not None:
             found = self.layers(broker_id, broker_name)
             if broker_setting(broker_name).coarser:
-                found = found[:-1]  # Kafka's default of these is null: that of the coarsest is not told (log.retention.hours)
+                found = found[
+                    :-1
+                ]  # Kafka's default of these is null: that of the coarsest is not told (log.retention.hours)
             layers += ((broker_name, as_text(v), source) for v, source in found)
         # No broker setting stands behind the default of a setting that only topics have.
         _, value, source = layers[0] if layers else (name, as_text(setting.default), Source.DEFAULT)

@@ -34,7 +34,7 @@ class ThrottleLog:
         if isinstance(reason, ForcedThrottle):
             key = (seen.broker_id, "Forced", reason.rule_id)
         else:
-            key = (seen.broker_id, reason.quota, reason.user, reason.client_id)
+            key = (seen.broker_id, reason.quota, reason.entity)
         said_ms, quiet = self._last.get(key, (seen.at_ms - EVERY_MS, 0))
         if 0 <= seen.at_ms - said_ms < EVERY_MS:
             self._last[key] = (said_ms, quiet + 1)

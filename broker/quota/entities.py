@@ -77,6 +77,8 @@ def check_value(entity: QuotaEntity, key: str, value: float) -> None:
     keys: Mapping[str, int | None] = _IP_KEYS if entity.ip is not None else _CLIENT_KEYS
     if key not in keys:
         raise _invalid(f"Unknown quota {key!r} for {entity}; known are {', '.join(keys)}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, int) and value > 2**1023):
+        raise _invalid(f"Quota {key} is {str(value)[:40]!r}, but must be a number.")
     if not math.isfinite(value) or value <= 0:
         raise _invalid(f"Quota {key} is {value:g}, but must be greater than 0.")
     largest = keys[key]

@@ -83,15 +83,18 @@ def test_the_log_says_it_once_a_second_for_each_entity(
 
     for client in (*a[:3], b):
         client.ask(produce_of_bytes(client, "t", 20_000), 9)
-    first, second = lines()
-    assert first == (
+    limit(cluster, client_id="b", producer_byte_rate=500.0)
+    own = cluster.connect(client_id="b")
+    own.ask(produce_of_bytes(own, "t", 20_000), 9)
+    of_all, of_one = lines()
+    assert of_all == (
         "broker 0: Produce v9 of client-id 'a': throttled for 10000 ms: 20000 made 2000 a second over 10000 ms, "
         "Produce quota of client-id <default> is 1000"
     )
-    assert "client-id 'b'" in second
+    assert of_one.endswith("Produce quota of client-id 'b' is 500")
     cluster.advance(1000)
     a[3].ask(produce_of_bytes(a[3], "t", 1000), 9)
-    assert [line.endswith("; 2 more since the last line") for line in lines()] == [True]
+    assert [line.endswith("; 3 more since the last line") for line in lines()] == [True]
 
 
 def test_a_forced_throttle_is_told_with_its_rule(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
@@ -104,8 +107,8 @@ def test_a_forced_throttle_is_told_with_its_rule(cluster: VirtualCluster, caplog
 
 def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
-    cluster.state.quota_store.set(QuotaEntity(client_id=DEFAULT), "producer_byte_rate", 1.0)
     for i in range(1100):
+        limit(cluster, client_id=f"c{i}", producer_byte_rate=1.0)
         client = cluster.connect(client_id=f"c{i}")
         client.ask(produce_of_bytes(client, "t", 200), 9)
         cluster.advance(10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from broker.errors import KafkaError
@@ -271,3 +273,11 @@ def test_D9b_static_settings_become_client_id_quotas() -> None:
 def test_D9b_bad_static_settings_are_named(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=name):
         apply_static_quotas(ClientQuotaStore(), {name: text})
+
+
+@pytest.mark.parametrize("value", ["5", True, 10**400, [1]])
+def test_Q20_what_is_no_number_is_refused_in_words(value: Any) -> None:
+    store = ClientQuotaStore()
+    with pytest.raises(KafkaError, match="must be a number") as caught:
+        store.set(QuotaEntity(client_id="x"), "producer_byte_rate", value)
+    assert caught.value.error_code == 42 and store.all() == {}
