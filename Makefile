@@ -11,10 +11,11 @@ STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test conformance long fuzz check generate rules bench race broker needs needs-java install
+.PHONY: help demo report test conformance long fuzz check generate rules bench race broker needs needs-java install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
+	@echo "make report    what a trace (TRACE=DIR, of kafkaproto broker --trace DIR) says about the rules of Kafka; tables go into OUT (DIR.tables)"
 	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
 	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
 	@echo "make long      what make test has a minute for, in full: 50,000 seeds, 2,000 conversations; writes LONG.md (ARGS=\"--seeds N\", \"--minutes N\")"
@@ -51,6 +52,11 @@ install: $(STAMP)
 
 demo: $(if $(filter 0,$(SPARK)),needs,needs-java) $(STAMP)
 	@$(BIN)/python -m pipeline.demo $(if $(filter 0,$(SPARK)),--without-spark,)
+
+report: OUT ?= $(patsubst %/,%,$(TRACE)).tables
+report: needs-java $(VENV)/.installed-all
+	@test -n "$(TRACE)" || { echo "make report needs a trace: make report TRACE=DIR, of kafkaproto broker --trace DIR" >&2; exit 3; }
+	@$(BIN)/python -m pipeline.trace.audit "$(OUT)" --trace "$(TRACE)" $(ARGS)
 
 test: needs-java $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)

@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="a file for the same as JSON")
     options = parser.parse_args(arguments)
     try:
-        if options.trace is None and not options.out.is_dir():
+        if options.trace is None and not (options.out.is_dir() and Store(options.out).manifest()):
             raise StoreError(f"{options.out} holds no tables: make some with python -m pipeline.trace.tables TRACE OUT")
         with local_session("kafkaproto audit") as spark:
             return _run(spark, options)

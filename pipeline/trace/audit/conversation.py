@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 SLACK_MS = 1000
 """What a busy machine may add to a fetch's wait."""
-OTHERS_ANSWER = "trouble LIKE 'the answer''s correlation id is %'"
+OTHERS_ANSWER = "trouble LIKE 'the answer_s correlation id is %'"
 
 
 def in_order(tables: Tables) -> DataFrame:

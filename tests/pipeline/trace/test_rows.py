@@ -169,7 +169,7 @@ def test_a_throttled_fetch_carries_nothing_and_says_so(bench: Bench) -> None:
     assert rows["partitions"] == rows["batches"] == []
 
 
-def test_S4_what_a_later_step_of_a_fetch_session_leaves_unsaid_is_what_was_asked_before(bench: Bench) -> None:
+def test_what_a_later_step_of_a_fetch_session_leaves_unsaid_is_what_was_asked_before(bench: Bench) -> None:
     client = bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=3000, session=(0, 0)), 11).session_id
     assert session_id
