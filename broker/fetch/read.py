@@ -152,7 +152,8 @@ class Reader:
         leader_only = params.from_follower or params.version < FIRST_VERSION_WITH_CLIENT_METADATA
         if leader_only and not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if params.from_follower and params.replica_id not in partition.replicas:
+        # The leader is no follower of its own either (`Partition.followerReplicaOrThrow`).
+        if params.from_follower and params.replica_id not in partition.followers:
             named = fetch.wanted_epoch >= 0
             return ErrorCode.UNKNOWN_LEADER_EPOCH if named else ErrorCode.NOT_LEADER_OR_FOLLOWER
         return 0

@@ -364,3 +364,12 @@ def test_F26_records_of_an_epoch_that_a_new_leader_never_had() -> None:
     assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset, bytes(data.records)) == (0, 100, b"")
     assert sizes(ask(cluster, 1, ("t", 0, 100), last_epoch=0))[0] > 0
     assert base_offsets(ask(cluster, 1, ("t", 0, 150), last_epoch=1, partition_max=1)) == [150]
+
+
+def test_F21_N12_the_leader_is_no_follower_of_its_own() -> None:
+    """As a real 3.9.1 answers it; found by seed 200 of the conversations, in which the follower that was played became the leader."""
+    cluster = three()
+    client = cluster.connect()
+    for replica_id, epoch, error in ((0, -1, 6), (0, 0, 75), (1, -1, 0), (7, -1, 6)):
+        answer = client.ask(fetch(("t", 0, 0), replica_id=replica_id, epoch=epoch, max_wait_ms=0), 11)
+        assert errors(answer) == [error], (replica_id, epoch)
