@@ -13,7 +13,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = ("demo", "test", "conformance", "long", "fuzz", "check", "generate", "rules", "bench", "race", "broker")
+TARGETS = (
+    "demo",
+    "report",
+    "test",
+    "conformance",
+    "long",
+    "fuzz",
+    "check",
+    "generate",
+    "rules",
+    "bench",
+    "race",
+    "broker",
+)
 MAKE = shutil.which("make")
 
 
