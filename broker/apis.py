@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from broker.clock import monotonic_ns
 from broker.errors import KafkaError
 from broker.held_answers import HeldAnswer
 from broker.quota.charges import (
@@ -38,7 +37,6 @@ from broker.registry import (
     Response,
     Result,
 )
-from broker.trace import encode_fetch
 from kafkaproto.api import ApiKey, Codec, codec, request_header_version
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
@@ -302,8 +300,9 @@ Frame = tuple[bytearray, list[tuple[int, Any]], int]
 def _encode(context: RequestContext, api: Codec, message: Any) -> Frame:
     out = start_response(context.correlation_id, api.response_header_version)
     splices: list[tuple[int, Any]] = []
-    if context.traced is not None and context.api_key == ApiKey.FETCH:
-        encode_fetch(api, message, out, splices)
+    recorder = context.node.recorder
+    if recorder is not None and context.api_key == ApiKey.FETCH:
+        recorder.encode_fetch(api, message, out, splices)
     else:
         api.encode_response(message, out, splices)
     return out, splices, finish_frame(out, splices)
@@ -322,20 +321,18 @@ def _send(
     context.node.journal.request(context, throttle_ms, size)
     buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
     recorder = context.node.recorder
-    ready_ns = monotonic_ns() if recorder is not None else 0
-    asker.answer(buffers, throttle_ms if muted else 0, False, context.now_ms)
     if recorder is not None and context.traced is not None:
-        recorder.answered(context, api, out, splices, size, throttle_ms, not muted, ready_ns)
+        recorder.answered(context, api, out, splices, size, throttle_ms, not muted)
+    asker.answer(buffers, throttle_ms if muted else 0, False, context.now_ms)
 
 
 def _send_nothing(context: RequestContext, asker: Asker, close: bool, throttle_ms: int, mute_ms: int) -> None:
     """acks=0."""
     context.node.journal.request(context, throttle_ms, 0)
     recorder = context.node.recorder
-    ready_ns = monotonic_ns() if recorder is not None else 0
-    asker.answer(None, mute_ms, close, context.now_ms)
     if recorder is not None and context.traced is not None:
-        recorder.unanswered(context, throttle_ms, close, ready_ns)
+        recorder.unanswered(context, throttle_ms, close)
+    asker.answer(None, mute_ms, close, context.now_ms)
 
 
 def advertised(release_ranges: dict[int, tuple[int, int]]) -> dict[int, Registration]:

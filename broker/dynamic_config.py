@@ -7,10 +7,11 @@ makes no sense), 56 (it cannot be remembered).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from broker.config import ConfigError, as_text, broker_setting, parse, topic_setting
 from broker.errors import KafkaError
@@ -147,6 +148,30 @@ class BrokerResource:
         layer = self._layer  # in place: it is where everybody looks values up
         layer.clear()
         layer.update({name: parse(broker_setting(name), text) for name, text in own.items()})
+
+
+class Asked(Protocol):
+    """What both requests say of a resource."""
+
+    resource_type: int
+    resource_name: str
+
+
+A = TypeVar("A", bound=Asked)
+
+
+def one_by_one(asked: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple[A, int, str | None]]:
+    """(what was asked, error code, message) of each resource of a request; one that is named twice is not changed at all."""
+    times = Counter((one.resource_type, one.resource_name) for one in asked)
+    for one in asked:
+        try:
+            if times[(one.resource_type, one.resource_name)] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            alter(one)
+        except KafkaError as error:
+            yield one, error.error_code, error.message
+        else:
+            yield one, 0, None
 
 
 def resource(node: Node, resource_type: int, name: str) -> Resource:

@@ -7,7 +7,8 @@ Reading changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.quota.replication_quotas import ReplicationQuota
@@ -40,9 +41,15 @@ Found = Iterator[tuple[str, str, Tags, float]]
 def snapshot(cluster: Cluster, now_ms: int) -> Metrics:
     """All numbers of all brokers that run, as of now."""
     found: Metrics = {}
+    # A connection that is gone stays in Kafka's queue until its time is over (T-10).
+    waiting = Counter(
+        (seen.broker_id, seen.reason.quota)
+        for seen in cluster.journal.waiting(now_ms)
+        if isinstance(seen.reason, ThrottleReason)
+    )
     for node in cluster.nodes:
         if node.running:
-            for name, group, tags, value in _of_broker(node, now_ms):
+            for name, group, tags, value in _of_broker(node, waiting, now_ms):
                 found[MetricName(name, group, tags, node.broker_id)] = value
     for one in cluster.mutations.metrics(now_ms):
         for name, group, tags, value in _of_mutations(one):
@@ -50,8 +57,10 @@ def snapshot(cluster: Cluster, now_ms: int) -> Metrics:
     return found
 
 
-def _of_broker(node: Node, now_ms: int) -> Found:
+def _of_broker(node: Node, waiting: Mapping[tuple[int, str], int], now_ms: int) -> Found:
     yield from _of_clients(node, now_ms)
+    for quota_name in (*_RATE_NAMES, "ControllerMutation"):
+        yield "queue-size", quota_name, (), float(waiting.get((node.broker_id, quota_name), 0))
     for quota in (node.replicas.leader_quota, node.replicas.follower_quota):
         yield from _of_replication(quota, now_ms)
     yield from _of_replicas(node, now_ms)
@@ -70,14 +79,6 @@ def _of_clients(node: Node, now_ms: int) -> Found:
     for one in node.quotas.metrics(now_ms):
         yield _RATE_NAMES[one.quota], one.quota, _identity(one), one.rate
         yield from _throttle_time(one)
-    waiting = dict.fromkeys((*_RATE_NAMES, "ControllerMutation"), 0)
-    for seen in node.journal.throttles():
-        # A connection that is gone stays in Kafka's queue until its time is over (T-10).
-        is_waiting = seen.broker_id == node.broker_id and seen.at_ms + seen.throttle_time_ms > now_ms
-        if is_waiting and isinstance(seen.reason, ThrottleReason):
-            waiting[seen.reason.quota] += 1
-    for quota, count in waiting.items():
-        yield "queue-size", quota, (), float(count)
     if node.quotas.request.enabled:
         yield "exempt-request-time", "Request", (), node.quotas.exempt_request_time.peek(now_ms)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from broker.clock import monotonic_ns
@@ -56,6 +57,12 @@ class Recorder:
             kept = bytes(frame)
         context.traced = Traced(next(self._seq), received_ns, kept, records)
 
+    def encode_fetch(self, api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
+        """Encode a fetch response so that all its records are spliced in, small ones too: their places are wanted."""
+        with _without_records([p for t in message.responses for p in t.partitions if type(p.records) is bytes]):
+            api.encode_response(message, out, splices)
+        splices[:] = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
+
     def answered(
         self,
         context: RequestContext,
@@ -65,29 +72,26 @@ class Recorder:
         size_bytes: int,
         throttle_ms: int,
         held: bool,
-        ready_ns: int,
     ) -> None:
-        """The answer was handed over: `out` is its frame with its length, into which `splices` go."""
+        """The answer is made, and about to go out: `out` is its frame with its length, into which `splices` go."""
         places = [(at, len(value), _heads(value)) for at, value in splices]
         self._exchange(
             context,
             throttle_ms,
-            ready_ns,
             held=held,
             response_bytes=size_bytes,
             response=cut(out, places, api.flexible)[4:],
             response_records=tuple(length for _, length, _ in places),
         )
 
-    def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool, ready_ns: int) -> None:
+    def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool) -> None:
         """acks=0: it is done, and nothing goes back."""
-        self._exchange(context, throttle_ms, ready_ns, answered=False, closes=closes)
+        self._exchange(context, throttle_ms, answered=False, closes=closes)
 
     def _exchange(
         self,
         context: RequestContext,
         throttle_ms: int,
-        ready_ns: int,
         *,
         answered: bool = True,
         held: bool = False,
@@ -105,8 +109,8 @@ class Recorder:
                 context.now_ms,
                 traced.received_ns,
                 0,
-                ready_ns,
                 monotonic_ns(),
+                0,
                 throttle_ms,
                 answered,
                 held,
@@ -150,32 +154,25 @@ def _cut_request(api: Codec, frame: memoryview, body_at: int, request: Any) -> t
 
 def _left_out(api: Codec, request: Any, out: bytearray) -> list[tuple[int, LeftOut]]:
     """Write the body of a produce request behind `out`, without its records; where they belong."""
-    partitions = [p for topic in request.topic_data for p in topic.partition_data if p.records is not None]
     splices: list[tuple[int, Any]] = []
-    for partition in partitions:
-        partition.records = LeftOut(partition.records)
-    try:
+    with _without_records([p for topic in request.topic_data for p in topic.partition_data if p.records is not None]):
         api.encode_request(request, out, splices)
-    finally:
-        for partition in partitions:
-            partition.records = partition.records.records
     return splices
 
 
-_REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")
-
-
-def encode_fetch(api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
-    """Encode a fetch response so that all its records are spliced in, small ones too: the trace wants their places."""
-    partitions = [p for topic in message.responses for p in topic.partitions if type(p.records) is bytes]
+@contextmanager
+def _without_records(partitions: Sequence[Any]) -> Iterator[None]:
+    """The encoder leaves the records of these out, and tells their places."""
     for partition in partitions:
         partition.records = LeftOut(partition.records)
     try:
-        api.encode_response(message, out, splices)
+        yield
     finally:
         for partition in partitions:
             partition.records = partition.records.records
-    splices[:] = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
+
+
+_REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")
 
 
 def _heads(records: Any) -> bytes:

@@ -6,13 +6,9 @@ Behaviour: as IncrementalAlterConfigs (KIP-339), which came because this one tak
 
 from __future__ import annotations
 
-from collections import Counter
-
-from broker.dynamic_config import Change, Operation, change, resource
-from broker.errors import KafkaError
+from broker.dynamic_config import Change, Operation, change, one_by_one, resource
 from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
-from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -30,17 +26,10 @@ def _failed(context: RequestContext, request: AlterConfigsRequest, error_code: i
 
 @register(ApiKey.ALTER_CONFIGS, 0, 2, _failed)
 def alter_configs(context: RequestContext, request: AlterConfigsRequest) -> Response:
-    times = Counter((r.resource_type, r.resource_name) for r in request.resources)
-    responses = []
-    for asked in request.resources:
-        answer = AlterConfigsResourceResponse(0, None, asked.resource_type, asked.resource_name)
-        try:
-            if times[(asked.resource_type, asked.resource_name)] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            _replace(context, asked, request.validate_only)
-        except KafkaError as error:
-            answer.error_code, answer.error_message = error.error_code, error.message
-        responses.append(answer)
+    responses = [
+        AlterConfigsResourceResponse(code, message, asked.resource_type, asked.resource_name)
+        for asked, code, message in one_by_one(request.resources, lambda r: _replace(context, r, request.validate_only))
+    ]
     return Response(AlterConfigsResponse(responses=responses))
 
 

@@ -7,13 +7,9 @@ Behaviour: one result per resource; a resource changes wholly or not at all. A b
 
 from __future__ import annotations
 
-from collections import Counter
-
-from broker.dynamic_config import Change, change, resource
-from broker.errors import KafkaError
+from broker.dynamic_config import Change, change, one_by_one, resource
 from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
-from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -31,17 +27,10 @@ def _failed(context: RequestContext, request: IncrementalAlterConfigsRequest, er
 
 @register(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, _failed)
 def incremental_alter_configs(context: RequestContext, request: IncrementalAlterConfigsRequest) -> Response:
-    times = Counter((r.resource_type, r.resource_name) for r in request.resources)
-    responses = []
-    for asked in request.resources:
-        answer = AlterConfigsResourceResponse(0, None, asked.resource_type, asked.resource_name)
-        try:
-            if times[(asked.resource_type, asked.resource_name)] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            _alter(context, asked, request.validate_only)
-        except KafkaError as error:
-            answer.error_code, answer.error_message = error.error_code, error.message
-        responses.append(answer)
+    responses = [
+        AlterConfigsResourceResponse(code, message, asked.resource_type, asked.resource_name)
+        for asked, code, message in one_by_one(request.resources, lambda r: _alter(context, r, request.validate_only))
+    ]
     return Response(IncrementalAlterConfigsResponse(responses=responses))
 
 

@@ -201,9 +201,8 @@ class Store:
     def aside(self) -> Iterator[None]:
         """What is appended in here makes segments of its own; the one that was open goes on afterwards."""
         open_bytes, number = self.open_bytes, self.segment_number
-        self._start_segment(
-            0
-        )  # also where the last is empty: an append that failed has left a file, which is none of these
+        # Also where the last is empty: an append that failed has left a file, which is none of these.
+        self._start_segment(0)
         self._cleaning = True
         try:
             yield

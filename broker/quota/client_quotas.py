@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from broker.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 from broker.quota.precedence import Semantics
 from broker.quota.sensors import (
-    IDLE_SENSOR_EXPIRY_MS,
     LONGEST_THROTTLE_MS,
     ClientSensors,
     Sensor,
@@ -27,15 +26,7 @@ from broker.timers import Timers
 INT32_MAX = 2**31 - 1
 
 
-class _RateSensor(Sensor):
-    __slots__ = ("rate",)
-
-    def __init__(self, samples: int, window_ms: int) -> None:
-        super().__init__()
-        self.rate = SampledRate(samples, window_ms)
-
-
-class QuotaManager(ClientSensors[_RateSensor]):
+class QuotaManager(ClientSensors[Sensor]):
     """One kind of quota on one broker. Values are bytes or percent."""
 
     __slots__ = ("_cap_ms", "_samples", "_window_ms")
@@ -55,7 +46,7 @@ class QuotaManager(ClientSensors[_RateSensor]):
         self._window_ms = window_ms
         self._cap_ms = cap_ms
         # Kafka measures unlimited clients too, and measuring forgets obsolete samples (Q-3): so no short cut for them.
-        super().__init__(name, key, store, semantics, timers, lambda: _RateSensor(samples, window_ms), math.inf)
+        super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
         """Record `value`; milliseconds to throttle, 0 if within the quota. The value stays recorded (Q-6)."""
@@ -90,20 +81,6 @@ class QuotaManager(ClientSensors[_RateSensor]):
         return self._throttled(
             client, value, rate.measure(now_ms), rate.measured_window_ms(now_ms), wait_ms, now_ms, rate.samples()
         )
-
-    def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
-        """One entry per identity seen in the last hour. Reading changes nothing."""
-        for (user, client_id), sensor in self._sensors.items():
-            if now_ms - sensor.last_used_ms <= IDLE_SENSOR_EXPIRY_MS:
-                yield SensorMetrics(
-                    self.name,
-                    user,
-                    client_id,
-                    sensor.rate.peek(now_ms),
-                    self._bound_of(user, client_id),
-                    sensor.last_throttle_ms,
-                    sensor.mean_throttle_ms(now_ms),
-                )
 
 
 class ClientQuotas:

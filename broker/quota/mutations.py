@@ -9,20 +9,16 @@ know the error: everything is done, and whoever went below zero waits. Knows no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from broker.errors import KafkaError
 from broker.quota.entities import CONTROLLER_MUTATION_RATE
 from broker.quota.precedence import Semantics
 from broker.quota.sensors import (
-    IDLE_SENSOR_EXPIRY_MS,
     LONGEST_THROTTLE_MS,
     PLAIN_SAMPLES,
     PLAIN_WINDOW_MS,
     BoundClient,
     ClientSensors,
     Sensor,
-    SensorMetrics,
     ThrottleReason,
 )
 from broker.quota.store import ClientQuotaStore
@@ -36,12 +32,17 @@ UNLIMITED = float(2**63 - 1)
 
 
 class _BucketSensor(Sensor):
-    __slots__ = ("bucket", "rate")
+    """rate: mutation-rate."""
+
+    __slots__ = ("bucket",)
 
     def __init__(self, samples: int, window_ms: int) -> None:
-        super().__init__()
+        super().__init__(SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS))
         self.bucket = TokenBucket(samples, window_ms)
-        self.rate = SampledRate(PLAIN_SAMPLES, PLAIN_WINDOW_MS)
+
+    @property
+    def tokens(self) -> float:
+        return self.bucket.tokens
 
 
 class MutationQuotas(ClientSensors[_BucketSensor]):
@@ -92,21 +93,6 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         client: BoundClient[_BucketSensor] = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         tokens = client.sensor.bucket.tokens
         return self._throttled(client, partitions, tokens, self._samples * self._window_ms, wait_ms, now_ms)
-
-    def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
-        """One entry per identity seen in the last hour. rate: mutation-rate. tokens: as of the last request."""
-        for (user, client_id), sensor in self._sensors.items():
-            if now_ms - sensor.last_used_ms <= IDLE_SENSOR_EXPIRY_MS:
-                yield SensorMetrics(
-                    self.name,
-                    user,
-                    client_id,
-                    sensor.rate.peek(now_ms),
-                    self._bound_of(user, client_id),
-                    sensor.last_throttle_ms,
-                    sensor.mean_throttle_ms(now_ms),
-                    sensor.bucket.tokens,
-                )
 
 
 class MutationCharge:

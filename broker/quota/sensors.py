@@ -6,7 +6,7 @@ without the arithmetic. Knows clients by user name and client-id; knows no reque
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -68,15 +68,23 @@ class SensorMetrics:
 
 
 class Sensor:
-    """What all clients with the same tags share: here when it was used, and how they were throttled."""
+    """What all clients with the same tags share: what they did, when that was, and how they were throttled.
 
-    __slots__ = ("_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms")
+    rate: of bytes, percent or mutations. tokens: None where a rate is all that there is.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms", "rate")
+
+    def __init__(self, rate: SampledRate) -> None:
+        self.rate = rate
         self.last_used_ms = 0
         self.last_throttle_ms: int | None = None
         self._throttle_times_ms: SampledRate | None = None
         self._throttles: SampledRate | None = None
+
+    @property
+    def tokens(self) -> float | None:
+        return None
 
     def throttled(self, wait_ms: int, now_ms: int) -> None:
         if self._throttle_times_ms is None or self._throttles is None:
@@ -162,6 +170,21 @@ class ClientSensors(Generic[S]):
     def bound(self, user: str, client_id: str | None) -> float | None:
         """The quota of a client per second; None if it has none."""
         return self._resolve(user, client_id).bound if self.enabled else None
+
+    def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
+        """One entry per identity seen in the last hour. Reading changes nothing; tokens are as of the last request."""
+        for (user, client_id), sensor in self._sensors.items():
+            if now_ms - sensor.last_used_ms <= IDLE_SENSOR_EXPIRY_MS:
+                yield SensorMetrics(
+                    self.name,
+                    user,
+                    client_id,
+                    sensor.rate.peek(now_ms),
+                    self._bound_of(user, client_id),
+                    sensor.last_throttle_ms,
+                    sensor.mean_throttle_ms(now_ms),
+                    sensor.tokens,
+                )
 
     def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         """A configured value changed. It holds from the next request on, for what was recorded before too (Q-10)."""

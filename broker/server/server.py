@@ -8,6 +8,7 @@ import errno
 import logging
 import os
 import socket
+from typing import TYPE_CHECKING
 
 from broker.cluster import Cluster
 from broker.config import ConfigError
@@ -15,7 +16,9 @@ from broker.listeners import Listener, listeners_of
 from broker.node import Node
 from broker.server.channel import Channel
 from broker.server.loop import BrokerLoop
-from broker.server.trace_writer import TraceWriter, begin_trace
+
+if TYPE_CHECKING:
+    from broker.server.trace_writer import TraceWriter
 
 logger = logging.getLogger("kafkaproto.server")
 
@@ -66,6 +69,8 @@ class Server:
             for node in self.cluster.nodes:
                 await self._listen(node)
             if self._trace is not None:
+                from broker.server.tracing import begin_trace  # most have no trace, and start without it
+
                 self._writer = begin_trace(self.cluster, self._trace)
         except BaseException:
             await self.stop()

@@ -9,15 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections import deque
 from pathlib import Path
 from typing import Any
 
-from broker.clock import monotonic_ns
-from broker.cluster import Cluster
 from broker.config import ConfigError
-from broker.trace import Recorder
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.format import Entry, Event, Exchange
 
@@ -118,26 +114,3 @@ class TraceWriter:
             self._file = self._open()
         self._file.write(data)
         self._written += len(data)
-
-
-def begin_trace(cluster: Cluster, folder: str | os.PathLike[str]) -> TraceWriter:
-    """Record a cluster's traffic from now on. Raises ConfigError when the folder cannot be written to."""
-    brokers = cluster.controller.image.brokers.values()
-    writer = TraceWriter(
-        folder,
-        f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}",
-        {
-            "recorder": "kafkaproto broker",
-            "cluster_id": cluster.controller.image.cluster_id,
-            "release": cluster.release_name,
-            "semantics": cluster.semantics,
-            "wall_ms": round(time.time() * 1000),
-            "at_ns": monotonic_ns(),
-            "clock_ms": cluster.now_ms(),
-            "brokers": [{"id": b.broker_id, "rack": b.rack, "listeners": b.listeners} for b in brokers],
-            "advertised": {str(key): [one.min_version, one.max_version] for key, one in cluster.apis.items()},
-            "config": cluster.config.given(),
-        },
-    )
-    cluster.record(Recorder(writer.put))
-    return writer

@@ -9,17 +9,14 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.api import APIS, codec
+from kafkaproto.api import APIS
 from kafkaproto.command_line import forget_output
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.errors import ProtocolError
-from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
-from kafkaproto.structs import Struct
-from kafkaproto.trace.format import Event, Exchange, Trace, TraceError, files_of
+from kafkaproto.trace.decoded import Decoded
+from kafkaproto.trace.format import Event, Trace, TraceError, files_of
 
 NS_PER_MS = 1_000_000
 
@@ -75,49 +72,20 @@ def _lines(trace: Trace, api: str | None, client: str | None, as_json: bool) -> 
             yield json.dumps(seen.as_json()) if as_json else seen.line(began_ns)
 
 
-class Seen:
-    """An exchange, decoded as far as it can be. `trouble` says what could not be."""
-
-    def __init__(self, entry: Exchange) -> None:
-        self.entry = entry
-        self.header: RequestHeader | None = None
-        self.request: Any = None
-        self.response: Any = None
-        self.trouble = ""
-        try:
-            self._decode()
-        except ProtocolError as error:
-            self.trouble = str(error)
-
-    def _decode(self) -> None:
-        view = memoryview(self.entry.request)
-        self.header, at = decode_request_header(view, 0, len(view))
-        api = codec(self.header.api_key, self.header.api_version)
-        self.request, _ = api.decode_request(view, at, len(view))
-        if self.entry.answered:
-            view = memoryview(self.entry.response)
-            _, at = decode_response_header(self.header.api_key, self.header.api_version, view, 0, len(view))
-            self.response, _ = api.decode_response(view, at, len(view))
-
-    @property
-    def api(self) -> str:
-        return "?" if self.header is None else APIS[self.header.api_key].name
-
-    @property
-    def client(self) -> str | None:
-        return None if self.header is None else self.header.client_id
+class Seen(Decoded):
+    """An exchange as it is shown."""
 
     def line(self, began_ns: int) -> str:
         one, header = self.entry, self.header
         version = "" if header is None else f" v{header.api_version} #{header.correlation_id}"
-        took_ms = (one.sent_ns - one.received_ns) / NS_PER_MS
+        took_ms = (one.ready_ns - one.received_ns) / NS_PER_MS
         answer = f"{one.response_bytes} B out" if one.answered else "no answer"
         parts = [f"{self.api}{version}, {one.request_bytes} B in, {answer}, {took_ms:.3f} ms"]
         if one.throttle_ms:
             parts.append(f"{'held back' if one.held else 'throttled'} {one.throttle_ms} ms")
         if one.closes:
             parts.append("closes")
-        errors = sorted(set(_errors(self.response)))
+        errors = sorted(set(self.errors()))
         parts += [ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code) for code in errors]
         if self.trouble:
             parts.append(f"cannot be read: {self.trouble}")
@@ -134,20 +102,6 @@ class Seen:
             for name, message in (("request", self.request), ("response", self.response)):
                 told[name] = None if message is None else message.to_json(header.api_version)
         return told | ({"trouble": self.trouble} if self.trouble else {})
-
-
-def _errors(value: Any) -> Iterator[int]:
-    """Every error code but 0 in a message, wherever it stands."""
-    if isinstance(value, Struct):
-        for field in fields(value):  # type: ignore[arg-type]  # every Struct is a dataclass
-            name, inner = field.name, getattr(value, field.name)
-            if name == "error_code" and inner:
-                yield inner
-            elif isinstance(inner, list | Struct):
-                yield from _errors(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _errors(inner)
 
 
 def _at(at_ns: int, began_ns: int) -> str:

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from kafkaproto.api import APIS, ApiKey, codec
-from kafkaproto.errors import ProtocolError
-from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.header import RequestHeader
 from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
+from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange
 from pipeline.trace.schema import TABLES
 from pipeline.trace.sessions import Key, Sessions
@@ -73,14 +73,14 @@ class Rows:
 
     def _exchange(self, one: Exchange) -> Iterator[tuple[str, Row]]:
         row = _blank("requests")
-        keys = {"run": self._run, "seq": one.seq, "hour": self._hour(one.clock_ms, one.sent_ns), "broker": one.broker}
+        keys = {"run": self._run, "seq": one.seq, "hour": self._hour(one.clock_ms, one.ready_ns), "broker": one.broker}
         row |= keys
         row |= {
             "conn": one.connection,
             "clock_ms": one.clock_ms or None,
             "received_ns": one.received_ns,
             "ready_ns": one.ready_ns,
-            "sent_ns": one.sent_ns,
+            "sent_ns": one.sent_ns or None,
             "bytes_in": one.request_bytes,
             "bytes_out": one.response_bytes,
             "answered": one.answered,
@@ -89,32 +89,21 @@ class Rows:
             "records_bytes": sum(one.request_records) + sum(one.response_records),
         }
         row |= self._throttles.pop(one.seq, {})
-        header: RequestHeader | None = None
-        request = response = None
-        try:
-            view = memoryview(one.request)
-            header, at = decode_request_header(view, 0, len(view))
+        seen = Decoded(one)
+        header, request, response = seen.header, seen.request, seen.response
+        row["trouble"] = seen.trouble or None
+        if header is not None:
             row |= {
                 "api_key": header.api_key,
-                "api": APIS[ApiKey(header.api_key)].name,
+                "api": seen.api,
                 "api_version": header.api_version,
                 "correlation_id": header.correlation_id,
                 "client_id": header.client_id,
             }
-            api = codec(header.api_key, header.api_version)
-            request, _ = api.decode_request(view, at, len(view))
-            if one.answered:
-                view = memoryview(one.response)
-                told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
-                response, _ = api.decode_response(view, at, len(view))
-                if told.correlation_id != header.correlation_id:
-                    row["trouble"] = f"the answer's correlation id is {told.correlation_id}"
-        except (ProtocolError, ValueError) as error:
-            row["trouble"] = str(error)
         if header is None or request is None:
             yield "requests", row
             return
-        row |= _answer_columns(response, header)
+        row |= _answer_columns(seen, header)
         if header.api_key in _COLUMNS:
             row |= _COLUMNS[header.api_key](request, response)
         yield "requests", row
@@ -158,34 +147,11 @@ def _tells_throttles(api_key: int, api_version: int) -> bool:
     return "throttleTimeMs" in codec(api_key, api_version).response.cls().to_json(api_version)
 
 
-def _answer_columns(response: Any, header: RequestHeader) -> Row:
-    if response is None:
+def _answer_columns(seen: Decoded, header: RequestHeader) -> Row:
+    if seen.response is None:
         return {}
     tells = _tells_throttles(header.api_key, header.api_version)
-    own = getattr(response, "error_code", 0)
-    return {
-        "error": own or next(_errors(response), 0),
-        "throttle_ms": response.throttle_time_ms if tells else None,
-    }
-
-
-def _errors(value: Any) -> Iterator[int]:
-    for name in (
-        "responses",
-        "topics",
-        "results",
-        "groups",
-        "entries",
-        "partitions",
-        "partition_responses",
-        "resources",
-    ):
-        for inner in getattr(value, name, None) or ():
-            code = getattr(inner, "error_code", 0)
-            if code:
-                yield code
-            if not isinstance(inner, int | str):
-                yield from _errors(inner)
+    return {"error": next(seen.errors(), 0), "throttle_ms": seen.response.throttle_time_ms if tells else None}
 
 
 def _fetch_columns(request: Any, response: Any) -> Row:

@@ -31,7 +31,7 @@ REQUESTS = (
     Column("clock_ms", "bigint", "the broker's clock when it was answered", True),
     Column("received_ns", "bigint", "monotonic clock: the whole request was there"),
     Column("ready_ns", "bigint", "the answer was made"),
-    Column("sent_ns", "bigint", "it was handed to the kernel"),
+    Column("sent_ns", "bigint", "it was handed to the kernel, null where nobody looked"),
     Column("api_key", "int", "the API's number"),
     Column("api", "string", "its name"),
     Column("api_version", "int", "of request and response"),
