@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from broker.clock import monotonic_ns
 from broker.log.files import FileRange
 from kafkaproto.api import ApiKey, Codec
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES
-from kafkaproto.trace.cutting import LeftOut, batch_heads, cut, cut_only
+from kafkaproto.trace.cutting import LeftOut, batch_heads, cut
 from kafkaproto.trace.format import Entry, Event, Exchange
+from kafkaproto.trace.frames import cut_produce, without_records
 
 if TYPE_CHECKING:
     from broker.faults.journal import ThrottleSeen
@@ -52,14 +52,14 @@ class Recorder:
         received_ns = monotonic_ns()
         records: tuple[int, ...] = ()
         if api.key == ApiKey.PRODUCE:
-            kept, records = _cut_request(api, frame, body_at, request)
+            kept, records = cut_produce(api, frame, body_at, request)
         else:
             kept = bytes(frame)
         context.traced = Traced(next(self._seq), received_ns, kept, records)
 
     def encode_fetch(self, api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
         """Encode a fetch response so that all its records are spliced in, small ones too: their places are wanted."""
-        with _without_records([p for t in message.responses for p in t.partitions if type(p.records) is bytes]):
+        with without_records([p for t in message.responses for p in t.partitions if type(p.records) is bytes]):
             api.encode_response(message, out, splices)
         splices[:] = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
 
@@ -137,39 +137,6 @@ class Recorder:
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
-
-
-def _cut_request(api: Codec, frame: memoryview, body_at: int, request: Any) -> tuple[bytes, tuple[int, ...]]:
-    """A produce request without its records, and how long they were."""
-    topics = request.topic_data
-    if len(topics) == 1 and len(topics[0].partition_data) == 1 and topics[0].partition_data[0].records is not None:
-        records = topics[0].partition_data[0].records
-        kept = cut_only(frame, len(records), batch_heads(records), api.flexible)
-        if kept is not None:
-            return kept, (len(records),)
-    out = bytearray(frame[:body_at])
-    places = [(at, len(value), batch_heads(value.records)) for at, value in _left_out(api, request, out)]
-    return cut(out, places, api.flexible), tuple(length for _, length, _ in places)
-
-
-def _left_out(api: Codec, request: Any, out: bytearray) -> list[tuple[int, LeftOut]]:
-    """Write the body of a produce request behind `out`, without its records; where they belong."""
-    splices: list[tuple[int, Any]] = []
-    with _without_records([p for topic in request.topic_data for p in topic.partition_data if p.records is not None]):
-        api.encode_request(request, out, splices)
-    return splices
-
-
-@contextmanager
-def _without_records(partitions: Sequence[Any]) -> Iterator[None]:
-    """The encoder leaves the records of these out, and tells their places."""
-    for partition in partitions:
-        partition.records = LeftOut(partition.records)
-    try:
-        yield
-    finally:
-        for partition in partitions:
-            partition.records = partition.records.records
 
 
 _REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")

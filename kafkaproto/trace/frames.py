@@ -1,0 +1,110 @@
+"""Whole request and response frames without what a trace must not keep: records, and secrets of SASL.
+
+Knows which messages have such fields; how a place is cut is `cutting`'s. Must never know who recorded a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from kafkaproto.api import ApiKey, Codec, codec
+from kafkaproto.errors import ProtocolError
+from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
+from kafkaproto.trace.cutting import Buffer, LeftOut, batch_heads, cut, cut_only
+
+_SECRET = (ApiKey.SASL_AUTHENTICATE,)
+"""Both messages have `auth_bytes`, which may be a password."""
+_RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
+
+
+class Cut(NamedTuple):
+    """What is kept of a frame. records: how long each records field was that was not empty, in order. message: None: it cannot be read.
+
+    message: as it was, its records are views of the frame.
+    """
+
+    frame: bytes
+    records: tuple[int, ...]
+    message: Any
+
+
+def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
+    """A request as a trace keeps it. Raises DecodeError for a frame without a header that can be read.
+
+    Of a message with records that cannot be decoded only the header is kept.
+    """
+    view = memoryview(frame)
+    header, at = decode_request_header(view, 0, len(view))
+    if header.api_key != ApiKey.PRODUCE and header.api_key not in _SECRET:
+        return header, Cut(bytes(view), (), None)
+    try:
+        api = codec(header.api_key, header.api_version)
+        message, _ = api.decode_request(view, at, len(view))
+        if header.api_key in _SECRET:
+            return header, _without_secret(view[:at], api.encode_request, message)
+        return header, Cut(*cut_produce(api, view, at, message), message)
+    except ProtocolError:
+        return header, Cut(bytes(view[:at]), (), None)
+
+
+def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
+    """The answer to a request of that API and version as a trace keeps it. Raises nothing: of one with records that cannot be decoded as
+    much is kept as stands in front of them: its header."""
+    view = memoryview(frame)
+    if api_key not in _RECORDS_IN_RESPONSE and api_key not in _SECRET:
+        return Cut(bytes(view), (), None)
+    at = min(4, len(view))
+    try:
+        _, at = decode_response_header(api_key, api_version, view, 0, len(view))
+        api = codec(api_key, api_version)
+        message, _ = api.decode_response(view, at, len(view))
+        if api_key in _SECRET:
+            return _without_secret(view[:at], api.encode_response, message)
+        out = bytearray(view[:at])
+        splices: list[tuple[int, Any]] = []
+        with without_records([p for t in message.responses for p in t.partitions if p.records is not None]):
+            api.encode_response(message, out, splices)
+        return Cut(*_cut(out, splices, api.flexible), message)
+    except ProtocolError:
+        return Cut(bytes(view[:at]), (), None)
+
+
+def cut_produce(api: Codec, frame: memoryview, body_at: int, request: Any) -> tuple[bytes, tuple[int, ...]]:
+    """A produce request without its records, and how long they were. body_at: where its header ends."""
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1 and topics[0].partition_data[0].records is not None:
+        records = topics[0].partition_data[0].records
+        kept = cut_only(frame, len(records), batch_heads(records), api.flexible)
+        if kept is not None:
+            return kept, (len(records),)
+    out = bytearray(frame[:body_at])
+    splices: list[tuple[int, Any]] = []
+    with without_records([p for topic in topics for p in topic.partition_data if p.records is not None]):
+        api.encode_request(request, out, splices)
+    return _cut(out, splices, api.flexible)
+
+
+@contextmanager
+def without_records(partitions: Sequence[Any]) -> Iterator[None]:
+    """The encoder leaves the records of these out, and tells their places: as `LeftOut` among its splices."""
+    for partition in partitions:
+        partition.records = LeftOut(partition.records)
+    try:
+        yield
+    finally:
+        for partition in partitions:
+            partition.records = partition.records.records
+
+
+def _cut(out: bytearray, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[bytes, tuple[int, ...]]:
+    places = [(at, len(value), batch_heads(value.records)) for at, value in splices]
+    return cut(out, places, flexible), tuple(length for _, length, _ in places)
+
+
+def _without_secret(header: memoryview, encode: Any, message: Any) -> Cut:
+    message.auth_bytes = b""
+    out = bytearray(header)
+    encode(message, out, None)
+    return Cut(bytes(out), (), message)
