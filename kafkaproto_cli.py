@@ -9,6 +9,7 @@ USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against
        kafkaproto show API VERSION     the layout of a version, and the code made from it
        kafkaproto apis [--release R]   API keys and versions, of this codec or of a Kafka release
        kafkaproto trace show DIR       what `kafkaproto broker --trace DIR` has recorded, a line for each request
+       kafkaproto trace cut DIR        some of that as a capture file, for Wireshark
 """
 
 
@@ -24,7 +25,7 @@ def main() -> int:
 
         return codec_command(command, arguments)
     if command == "trace":
-        from kafkaproto.trace.show import main as trace_command
+        from kafkaproto.trace.command_line import main as trace_command
 
         return trace_command(arguments)
     wanted_help = command in ("-h", "--help", "help")

@@ -8,55 +8,26 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from kafkaproto.api import APIS
-from kafkaproto.command_line import forget_output
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Event, Trace, TraceError, files_of
+from kafkaproto.trace.format import Event, Trace, files_of
 
 NS_PER_MS = 1_000_000
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="kafkaproto trace", description="Recorded traffic.", allow_abbrev=False)
-    commands = made.add_subparsers(dest="command", required=True)
-    show = commands.add_parser("show", help="print a trace, a line for each request", allow_abbrev=False)
-    show.add_argument("path", type=Path, help="a file *.kptrace, or a folder with such files")
-    show.add_argument("--api", help="only this API, for example Produce")
-    show.add_argument("--client", help="only this client-id")
-    show.add_argument(
-        "--json", action="store_true", help="JSON lines, with requests and responses as Kafka's own tools write them"
-    )
-    return made
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Exit status 0; 2 for a trace that cannot be read, after what could be; 1 for one that ends in the middle of an entry."""
-    options = parser().parse_args(arguments)
-    names = {info.name for info in APIS.values()}
-    if options.api is not None and options.api not in names:
-        sys.stderr.write(f"kafkaproto trace: --api {options.api}: no such API; for example --api Produce\n")
-        return 2
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0; 1 for a trace that ends in the middle of an entry. Raises TraceError and OSError, after what could be read."""
     status = 0
-    try:
-        for path in files_of(options.path):
-            trace = Trace(path)
-            for line in _lines(trace, options.api, options.client, options.json):
-                sys.stdout.write(line + "\n")
-            if trace.torn:
-                sys.stderr.write(f"kafkaproto trace: {trace.torn}\n")
-                status = 1
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
-        forget_output()
-    except (TraceError, OSError) as error:
-        sys.stdout.flush()
-        sys.stderr.write(f"kafkaproto trace: {error}\n")
-        return 2
+    for path in files_of(options.path):
+        trace = Trace(path)
+        for line in _lines(trace, options.api, options.client, options.json):
+            sys.stdout.write(line + "\n")
+        if trace.torn:
+            sys.stderr.write(f"kafkaproto trace: {trace.torn}\n")
+            status = 1
     return status
 
 

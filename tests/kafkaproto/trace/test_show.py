@@ -11,8 +11,8 @@ from broker.faults.rules import ForcedThrottle
 from broker.testing.memory import VirtualCluster
 from broker.trace import Recorder
 from kafkaproto.trace import format as trace_format
+from kafkaproto.trace.command_line import main
 from kafkaproto.trace.format import Entry, Exchange
-from kafkaproto.trace.show import main
 from tests.broker.wire import batch, fetch, metadata, produce
 
 
