@@ -36,7 +36,8 @@ class TraceError(ValueError):
 class Exchange(NamedTuple):
     """A request and its answer.
 
-    seq: counts everything in a trace, from 1. clock_ms: the broker's clock when it answered. *_ns: the monotonic clock of `Meta`; 0 where
+    seq: counts everything in a trace, from 1. clock_ms: the broker's clock when it answered, 0: not
+    recorded by a broker. *_ns: the monotonic clock of `Meta`; 0 where
     nobody looked. throttle_ms: as decided. answered: False for acks=0. held: the answer was kept back for its throttle (before 2.0).
     request_bytes, response_bytes: as they went over the wire, without their length. request, response: the frames with headers and
     without records (`cutting`); request_records, response_records: how long each records field was that was not empty, in order.

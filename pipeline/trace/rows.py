@@ -25,32 +25,43 @@ NO_TOPIC_ID = bytes(16)
 MS_PER_HOUR = 3_600_000
 
 
-class Rows:
-    """The rows of one run, entry by entry.
+class Known:
+    """What answers told, whoever asked. topics: topic id in hex to name. brokers: (host, port) to id."""
 
-    wall_ms, at_ns: from the header of the trace: what time it was when the monotonic clock stood there.
+    def __init__(self) -> None:
+        self.topics: dict[str, str] = {}
+        self.brokers: dict[tuple[str, int], int] = {}
+
+
+class Rows:
+    """The rows of one run, entry by entry; of a capture those of one connection.
+
+    wall_ms, at_ns: from the header of the trace: what time it was when the monotonic clock stood there. known: what others share with it.
     """
 
-    def __init__(self, run: str, wall_ms: int, at_ns: int) -> None:
+    def __init__(self, run: str, wall_ms: int, at_ns: int, known: Known | None = None) -> None:
         self._run = run
         self._wall_ms = wall_ms
         self._at_ns = at_ns
         self._sessions = Sessions()
-        self._names: dict[str, str] = {}
-        """Topic id to the name that an answer gave it."""
+        self._known = Known() if known is None else known
         self._throttles: dict[int, Row] = {}
         """Sequence number of an exchange to why it is throttled: this is decided, and told, before it is answered."""
+        self._troubles: dict[int, str] = {}
+        """The same to what is wrong with it, as who recorded it knows."""
 
     def of(self, entry: Exchange | Event) -> Iterator[tuple[str, Row]]:
         """(table, row) of everything that an entry tells."""
         if isinstance(entry, Event):
             if entry.kind == "throttle" and entry.facts.get("of") is not None:
                 self._throttles[entry.facts["of"]] = _throttle_columns(entry.facts)
+            elif entry.kind == "trouble":
+                self._troubles[entry.facts["of"]] = entry.facts["why"]
             yield "events", self._event(entry)
             return
         for table, row in self._exchange(entry):
             if row.get("topic_id") is not None and row["topic"] is None:
-                row["topic"] = self._names.get(row["topic_id"])
+                row["topic"] = self._known.topics.get(row["topic_id"])
             yield table, row
 
     def _hour(self, clock_ms: int, at_ns: int) -> str:
@@ -89,9 +100,11 @@ class Rows:
             "records_bytes": sum(one.request_records) + sum(one.response_records),
         }
         row |= self._throttles.pop(one.seq, {})
+        if not one.clock_ms:
+            row |= _ONLY_BROKERS_KNOW
         seen = Decoded(one)
         header, request, response = seen.header, seen.request, seen.response
-        row["trouble"] = seen.trouble or None
+        row["trouble"] = self._troubles.pop(one.seq, "") or seen.trouble or None
         if header is not None:
             row |= {
                 "api_key": header.api_key,
@@ -110,15 +123,21 @@ class Rows:
         keys["api"] = row["api"]
         if header.api_key in _NAMING and response is not None:
             named = (_topic(topic.name, topic.topic_id) for topic in response.topics)
-            self._names |= {
+            self._known.topics |= {
                 which["topic_id"]: which["topic"] for which in named if which["topic_id"] and which["topic"]
             }
+            if header.api_key == ApiKey.METADATA:
+                self._known.brokers |= {(one.host, one.port): one.node_id for one in response.brokers}
         elif header.api_key == ApiKey.FETCH:
             yield from _fetch(keys, one, response, self._sessions.asked(one.broker, request, response))
         elif header.api_key == ApiKey.PRODUCE:
             yield from _produce(keys, one, request, response)
         elif header.api_key == ApiKey.LIST_OFFSETS:
             yield from _list_offsets(keys, request, response)
+
+
+_ONLY_BROKERS_KNOW: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
+"""Of who has no broker's clock."""
 
 
 def _blank(table: str) -> Row:
@@ -296,5 +315,5 @@ def _list_offsets(keys: Row, request: Any, response: Any) -> Iterator[tuple[str,
 
 
 _COLUMNS: dict[int, Callable[[Any, Any], Row]] = {ApiKey.PRODUCE: _produce_columns, ApiKey.FETCH: _fetch_columns}
-_NAMING = (ApiKey.METADATA, ApiKey.CREATE_TOPICS)
+_NAMING = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 """Answers that tell which id belongs to which name."""

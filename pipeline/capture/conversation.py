@@ -1,0 +1,203 @@
+"""Frames of both directions of a connection as exchanges of a trace: requests and answers paired by correlation id.
+
+Answers come in the order of requests, so what is passed over has lost its answer. Must never know packets, nor what becomes of exchanges.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any, NamedTuple
+
+from kafkaproto.api import ApiKey
+from kafkaproto.errors import ProtocolError
+from kafkaproto.header import RequestHeader, encode_request_header
+from kafkaproto.trace.format import Entry, Event, Exchange
+from kafkaproto.trace.frames import Cut, cut_request, cut_response
+from pipeline.capture.frames import Finder, Frame, find_request, find_response, request_begins, response_begins
+from pipeline.capture.stream import Stamp
+
+MOST_WAITING_ANSWERS = 256
+MOST_WAITING_BYTES = 16 * 1024 * 1024
+SEQ_PER_PACKET = 1 << 20
+UNKNOWN_BROKER = -1
+NO_ANSWER = "its answer is not in the capture"
+
+_START = Struct(">hhi")
+_CORRELATION_ID = Struct(">i")
+
+
+class Asked(NamedTuple):
+    """A request that waits for its answer. header: None for a token of SASL, which has none."""
+
+    seq: int
+    header: RequestHeader | None
+    cut: Cut
+    frame: Frame
+
+
+class Conversation:
+    """The exchanges and events of one connection. connection: its number."""
+
+    def __init__(self, connection: int) -> None:
+        self._connection = connection
+        self._asked: deque[Asked] = deque()
+        self._early: deque[Frame] = deque()
+        """Answers that were captured before their requests."""
+        self._early_bytes = 0
+        self._at_packet = 0
+        self._in_packet = 0
+        self._last_id: int | None = None
+        self._client_id: str | None = None
+        self._handshake: int | None = None
+        """The correlation id of a SaslHandshake of version 0: tokens without headers follow it (KIP-43)."""
+        self._tokens = False
+        self.requests = Finder(self._request_begins, self._find_request)
+        self.responses = Finder(self._response_begins, self._find_response)
+
+    # ---- what is looked for --------------------------------------------------------------------------------------------------
+
+    def _request_begins(self, data: bytes) -> bool:
+        return request_begins(data, 0, self._last_id, self._client_id)
+
+    def _find_request(self, data: bytearray) -> int | None:
+        return find_request(data, self._last_id, self._client_id)
+
+    def _response_begins(self, data: bytes) -> bool:
+        return response_begins(data, {one.header.correlation_id for one in self._asked if one.header is not None})
+
+    def _find_response(self, data: bytearray) -> int | None:
+        headers = [one.header for one in self._asked if one.header is not None]
+        return find_response(data, {h.correlation_id: (h.api_key, h.api_version) for h in headers})
+
+    # ---- what comes ----------------------------------------------------------------------------------------------------------
+
+    def event(self, kind: str, stamp: Stamp, **facts: Any) -> Event:
+        told = {"seq": self._seq(stamp), "clock_ms": 0, "at_ns": stamp.ts_ns, "broker": UNKNOWN_BROKER}
+        return Event(kind, {**told, "connection": self._connection, **facts})
+
+    def _seq(self, stamp: Stamp) -> int:
+        """Counted by packets, so that connections that know nothing of each other count as one."""
+        if stamp.number > self._at_packet:
+            self._at_packet, self._in_packet = stamp.number, 0
+        self._in_packet += 1
+        return self._at_packet * SEQ_PER_PACKET + self._in_packet
+
+    def request(self, frame: Frame) -> Iterator[Entry]:
+        try:
+            header, cut = _readable(frame)
+        except ProtocolError as error:
+            if self._tokens:
+                self._asked.append(Asked(0, None, Cut(b"", (), None), frame))
+            else:
+                yield self.event("unreadable", frame.last, why=frame.trouble or str(error), bytes=frame.length)
+            return
+        self._tokens = False
+        self._last_id, self._client_id = header.correlation_id, header.client_id
+        if header.api_key == ApiKey.SASL_HANDSHAKE and header.api_version == 0:
+            self._handshake = header.correlation_id
+        asked = Asked(self._seq(frame.last), header, cut, frame)
+        if header.api_key == ApiKey.PRODUCE and cut.message is not None and cut.message.acks == 0:
+            yield from self._unanswered(asked, "", frame.last)
+            return
+        self._asked.append(asked)
+        early = next((one for one in self._early if _correlation_id(one) == header.correlation_id), None)
+        if early is not None:
+            self._early.remove(early)
+            self._early_bytes -= len(early.data)
+            yield from self.response(early)
+
+    def response(self, frame: Frame) -> Iterator[Entry]:
+        if self._asked and self._asked[0].header is None:
+            self._asked.popleft()
+            return
+        correlation_id = _correlation_id(frame)
+        ids = [None if one.header is None else one.header.correlation_id for one in self._asked]
+        if correlation_id is None or correlation_id not in ids:
+            yield from self._put_aside(frame)
+            return
+        if correlation_id == self._handshake:
+            self._handshake, self._tokens = None, True
+        for _ in range(ids.index(correlation_id)):
+            yield from self._unanswered(self._asked.popleft(), NO_ANSWER, frame.last)
+        yield from self._answered(self._asked.popleft(), frame)
+
+    def end(self, stamp: Stamp) -> Iterator[Entry]:
+        """Nothing more comes."""
+        while self._asked:
+            yield from self._unanswered(self._asked.popleft(), NO_ANSWER, stamp)
+        for frame in self._early:
+            yield self._unpaired(frame)
+        self._early.clear()
+
+    def _put_aside(self, frame: Frame) -> Iterator[Entry]:
+        self._early.append(frame)
+        self._early_bytes += len(frame.data)
+        while len(self._early) > MOST_WAITING_ANSWERS or self._early_bytes > MOST_WAITING_BYTES:
+            oldest = self._early.popleft()
+            self._early_bytes -= len(oldest.data)
+            yield self._unpaired(oldest)
+
+    def _unpaired(self, frame: Frame) -> Event:
+        return self.event(
+            "unreadable", frame.last, why="an answer whose request is not in the capture", bytes=frame.length
+        )
+
+    # ---- what is told --------------------------------------------------------------------------------------------------------
+
+    def _answered(self, asked: Asked, frame: Frame) -> Iterator[Entry]:
+        header = asked.header
+        assert header is not None
+        data = frame.data[: _CORRELATION_ID.size] if frame.trouble else frame.data
+        cut = cut_response(header.api_key, header.api_version, data)
+        trouble = asked.frame.trouble or frame.trouble
+        yield from self._exchange(asked, trouble, frame.last, frame, cut)
+
+    def _unanswered(self, asked: Asked, trouble: str, stamp: Stamp) -> Iterator[Entry]:
+        if asked.header is not None:
+            yield from self._exchange(asked, asked.frame.trouble or trouble, stamp, None, Cut(b"", (), None))
+
+    def _exchange(self, asked: Asked, trouble: str, stamp: Stamp, answer: Frame | None, cut: Cut) -> Iterator[Entry]:
+        if trouble:
+            yield self.event("trouble", stamp, of=asked.seq, why=trouble)
+        received_ns = asked.frame.last.ts_ns
+        yield Exchange(
+            seq=asked.seq,
+            broker=UNKNOWN_BROKER,
+            connection=self._connection,
+            clock_ms=0,
+            received_ns=received_ns,
+            handled_ns=0,
+            ready_ns=received_ns if answer is None else answer.first_ns,
+            sent_ns=0 if answer is None else answer.last.ts_ns,
+            throttle_ms=0,
+            answered=answer is not None,
+            held=False,
+            closes=False,
+            request_bytes=asked.frame.length,
+            response_bytes=0 if answer is None else answer.length,
+            request=asked.cut.frame,
+            response=cut.frame,
+            request_records=asked.cut.records,
+            response_records=cut.records,
+        )
+
+
+def _correlation_id(frame: Frame) -> int | None:
+    return _CORRELATION_ID.unpack_from(frame.data)[0] if len(frame.data) >= _CORRELATION_ID.size else None
+
+
+def _readable(frame: Frame) -> tuple[RequestHeader, Cut]:
+    """The request, or of one with trouble its header alone, without a client-id if that is not there. Raises ProtocolError."""
+    if not frame.trouble:
+        return cut_request(frame.data)
+    try:
+        header, _ = cut_request(frame.data)
+    except ProtocolError:
+        if len(frame.data) < _START.size:
+            raise
+        header = RequestHeader(*_START.unpack_from(frame.data), None)
+    out = bytearray()
+    encode_request_header(header, out)
+    return header, Cut(bytes(out), (), None)

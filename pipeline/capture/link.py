@@ -1,0 +1,124 @@
+"""From a packet of whatever link to the TCP segment in it: Ethernet with VLANs, raw IP, Linux cooked v1 and v2, loopback; IPv4, IPv6.
+
+Must never know connections.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+
+NULL, ETHERNET, LOOP, SLL, SLL2 = 0, 1, 108, 113, 276
+RAW = (12, 14, 101, 228, 229)
+_IPV4, _IPV6 = 0x0800, 0x86DD
+_VLANS = (0x8100, 0x88A8, 0x9100)
+_TCP = 6
+_HOP_BY_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
+_FRAGMENTED = 0x3FFF
+"""More fragments, or an offset."""
+
+NOT_IP, NOT_TCP, IN_FRAGMENTS, TOO_SHORT = "not IP", "not TCP", "in fragments", "too little captured"
+
+
+class LeftOut(Exception):
+    """A packet without a segment that can be used; the text says why, the same for all of a kind."""
+
+
+class Segment(NamedTuple):
+    """source, to: packed addresses. data: what was captured of its payload; missing: how many bytes behind that were not."""
+
+    source: bytes
+    source_port: int
+    to: bytes
+    to_port: int
+    sequence: int
+    acknowledged: int
+    flags: int
+    data: bytes
+    missing: int
+
+
+def segment_of(link: int, data: bytes, length: int) -> Segment:
+    """The segment in a packet of `length` bytes, of which `data` was captured. Raises LeftOut."""
+    try:
+        at = _network_at(link, data)
+        return _segment(data, at, length)
+    except (IndexError, struct.error):
+        raise LeftOut(TOO_SHORT) from None
+
+
+def _network_at(link: int, data: bytes) -> int:
+    """Where the IP header begins."""
+    if link in RAW:
+        return 0
+    if link in (NULL, LOOP):
+        return 4
+    if link == ETHERNET:
+        kind, at = _word(data, 12), 14
+    elif link == SLL:
+        kind, at = _word(data, 14), 16
+    elif link == SLL2:
+        kind, at = _word(data, 0), 20
+    else:
+        raise LeftOut(f"of link type {link}")
+    while kind in _VLANS:
+        kind, at = _word(data, at + 2), at + 4
+    if kind not in (_IPV4, _IPV6):
+        raise LeftOut(NOT_IP)
+    return at
+
+
+def _word(data: bytes, at: int) -> int:
+    return int(struct.unpack_from(">H", data, at)[0])
+
+
+def _segment(data: bytes, at: int, length: int) -> Segment:
+    version = data[at] >> 4
+    if version == 4:
+        source, to, tcp_at, end = _ipv4(data, at, length)
+    elif version == 6:
+        source, to, tcp_at, end = _ipv6(data, at, length)
+    else:
+        raise LeftOut(NOT_IP)
+    source_port, to_port, sequence, acknowledged, offset, flags = struct.unpack_from(">HHIIBB", data, tcp_at)
+    payload_at = tcp_at + (offset >> 4) * 4
+    if payload_at < tcp_at + 20 or payload_at > end:
+        raise LeftOut(TOO_SHORT)
+    payload = data[payload_at:end]
+    missing = end - payload_at - len(payload)
+    return Segment(source, source_port, to, to_port, sequence, acknowledged, flags, payload, missing)
+
+
+def _ipv4(data: bytes, at: int, length: int) -> tuple[bytes, bytes, int, int]:
+    """(source, to, where TCP begins, where the packet ends). A total length of 0 is that of a sender that lets its card cut segments."""
+    header = (data[at] & 15) * 4
+    total = _word(data, at + 2)
+    if data[at + 9] != _TCP:
+        raise LeftOut(NOT_TCP)
+    if _word(data, at + 6) & _FRAGMENTED:
+        raise LeftOut(IN_FRAGMENTS)
+    end = at + total if total else length
+    if header < 20 or len(data) < at + 20:
+        raise LeftOut(TOO_SHORT)
+    return data[at + 12 : at + 16], data[at + 16 : at + 20], at + header, end
+
+
+def _ipv6(data: bytes, at: int, length: int) -> tuple[bytes, bytes, int, int]:
+    payload = _word(data, at + 4)
+    end = at + 40 + payload if payload else length
+    following, here = data[at + 6], at + 40
+    while following != _TCP:
+        if following in (_HOP_BY_HOP, _ROUTING, _DESTINATION):
+            size = (data[here + 1] + 1) * 8
+        elif following == _AUTHENTICATION:
+            size = (data[here + 1] + 2) * 4
+        elif following == _FRAGMENT:
+            if _word(data, here + 2) & 0xFFF9:
+                raise LeftOut(IN_FRAGMENTS)
+            size = 8
+        else:
+            raise LeftOut(NOT_TCP)
+        following, here = data[here], here + size
+    return data[at + 8 : at + 24], data[at + 24 : at + 40], here, end
