@@ -5,6 +5,7 @@ A file that is none, or of a version that is not known, is refused by name and p
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import BinaryIO, NamedTuple
 
 from kafkaproto.trace.format import TraceError
 
-SUFFIXES = (".pcap", ".pcapng", ".cap")
+NAMED = re.compile(r"\.(pcap|pcapng|cap)\d*$")
+"""tcpdump numbers files at their ends."""
 LARGEST_BLOCK_BYTES = 256 * 1024 * 1024
 """No packet is as long: who says so has lost its way."""
 

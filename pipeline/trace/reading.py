@@ -42,12 +42,13 @@ class Told(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The files of one recording. meta: the header of the first. sizes: bytes of each file when it was found."""
+    """The files of one recording. meta: the header of the first. sizes: bytes of each file when it was found. capture: it is one of packets."""
 
     name: str
     meta: dict[str, Any]
     files: tuple[str, ...]
     sizes: tuple[int, ...]
+    capture: bool = False
 
 
 def runs_of(path: Path) -> tuple[list[Run], list[Told]]:

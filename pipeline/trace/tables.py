@@ -1,4 +1,4 @@
-"""`python -m pipeline.trace.tables TRACE OUT`: trace files as Parquet, a folder for each table, in it one for each run and hour.
+"""`python -m pipeline.trace.tables TRACE OUT`: traces and captures as Parquet, a folder for each table, in it one for each run and hour.
 
 Run again, it reads only runs of which a file is new or has grown. Such a run is read and replaced whole, by one task, since its rows
 depend on the entries before; runs are spread over the cores. `--without-spark` does the same in this process.
@@ -22,7 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkaproto.trace.format import TraceError
-from pipeline.trace.reading import SCHEMAS, TOLD, Run, Told, batches, meta_text, runs_of
+from pipeline.capture import job as captures
+from pipeline.sources import batches, runs_of
+from pipeline.trace.reading import SCHEMAS, TOLD, Run, Told, meta_text
 from pipeline.trace.schema import TABLES, ddl
 from pipeline.trace.store import Store, StoreError
 
@@ -36,13 +38,15 @@ Write = Callable[[list[Run], Path], list[Told]]
 """Writes the tables of runs into a staging folder; what has to be said of their files."""
 
 
-def build(trace: Path, out: Path, write: Write) -> tuple[dict[str, dict[str, int]], list[Told]]:
-    """Bring the tables in `out` up to what `trace` holds.
+def build(
+    trace: Path, out: Path, write: Write, ports: Sequence[int] = ()
+) -> tuple[dict[str, dict[str, int]], list[Told]]:
+    """Bring the tables in `out` up to what `trace` holds. ports: see `pipeline.sources.runs_of`.
 
     Returns the rows of each table of the runs that were read, and what has to be said. Raises TraceError where there is no trace at all
     and StoreError for an `out` that cannot be used; then nothing has changed.
     """
-    runs, told = runs_of(trace)
+    runs, told = runs_of(trace, ports)
     store = Store(out)
     counts: dict[str, dict[str, int]] = {}
     with store.at_work():
@@ -135,14 +139,27 @@ def without_spark(runs: list[Run], staging: Path) -> list[Told]:
 
 
 def with_spark(spark: SparkSession, runs: list[Run], staging: Path) -> list[Told]:
-    """A task for each run; every run is read once, for all tables."""
+    """A task for each run of a trace; captures are spread by connection."""
+
+    def save(rows: DataFrame, table: str) -> None:
+        rows.write.mode("append").partitionBy(*PARTITIONED_BY).option("compression", COMPRESSION).parquet(
+            str(staging / table)
+        )
+
+    traced = [run for run in runs if not run.capture]
+    captured = [run for run in runs if run.capture]
+    told = _traces(spark, traced, save) if traced else []
+    return told + (captures.with_spark(spark, captured, save) if captured else [])
+
+
+def _traces(spark: SparkSession, runs: list[Run], save: Callable[[DataFrame, str], None]) -> list[Told]:
+    """Every run is read once, for all tables."""
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
     schema = ", ".join(("`table` string", *columns, f"`{TOLD}` struct<run string, text string, torn boolean>"))
     made = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_work, runs), schema).persist()
     try:
         for table in TABLES:
-            rows = made.where(f"table = '{table}'").select(f"{table}.*")
-            rows.write.partitionBy(*PARTITIONED_BY).option("compression", COMPRESSION).parquet(str(staging / table))
+            save(made.where(f"table = '{table}'").select(f"{table}.*"), table)
         said = made.where(f"table = '{TOLD}'").select(f"{TOLD}.*").collect()
     finally:
         made.unpersist()
@@ -192,9 +209,16 @@ def local_session(name: str) -> Iterator[SparkSession]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0; 1 when a file ends in the middle of an entry; 2 when something could not be read or was refused."""
     parser = argparse.ArgumentParser(prog="python -m pipeline.trace.tables", description="Traces as Parquet tables.")
-    parser.add_argument("trace", type=Path, help="a folder with files *.kptrace, or one such file")
+    parser.add_argument("trace", type=Path, help="a folder with files *.kptrace, *.pcap or *.pcapng, or one such file")
     parser.add_argument("out", type=Path, help="the folder of the tables")
     parser.add_argument("--without-spark", action="store_true", help="in this process: quicker for small traces")
+    parser.add_argument(
+        "--port",
+        type=int,
+        action="append",
+        default=[],
+        help="of brokers, in captures; may be repeated; without it, of all that speak Kafka",
+    )
     options = parser.parse_args(arguments)
 
     def spark(runs: list[Run], staging: Path) -> list[Told]:
@@ -202,7 +226,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return with_spark(session, runs, staging)
 
     try:
-        counts, told = build(options.trace, options.out, without_spark if options.without_spark else spark)
+        counts, told = build(
+            options.trace, options.out, without_spark if options.without_spark else spark, options.port
+        )
     except (TraceError, StoreError, OSError) as error:
         sys.stderr.write(f"tables: {error}\n")
         return 2

@@ -1,0 +1,262 @@
+"""Captures to tables in Spark: a task reads a file once; segments are repartitioned by connection and sorted; tasks with the state of one
+connection at a time make rows; names and ids that were told anywhere are joined in.
+
+Never a whole connection in memory. Must never know how a connection is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipeline.capture.connections import Pair, Seen
+from pipeline.capture.conversation import UNKNOWN_BROKER
+from pipeline.capture.packets import Pass, ends_of, key_of
+from pipeline.capture.reading import Filled, Tabled, events
+from pipeline.capture.stream import Stamp
+from pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
+from pipeline.trace.rows import Known, Row
+from pipeline.trace.schema import TABLES, ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Save = Callable[["DataFrame", str], None]
+"""Writes rows of a table."""
+
+BATCH_BYTES = 4 * 1024 * 1024
+PACKETS_PER_BATCH = 1000
+"""A packet of loopback has up to 64 KB."""
+_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+_PACKETS = pa.schema(
+    [
+        ("run", pa.int32()),
+        ("ends", pa.binary()),
+        ("number", pa.int64()),
+        ("ts_ns", pa.int64()),
+        ("by", pa.int32()),
+        ("sequence", pa.int64()),
+        ("acknowledged", pa.int64()),
+        ("flags", pa.int32()),
+        ("data", pa.binary()),
+        ("missing", pa.int32()),
+        ("beside", pa.string()),
+    ]
+)
+"""beside: JSON of what is no packet: [text, torn] of a file, or {why: packets} that are left out."""
+_PACKETS_DDL = (
+    "run int, ends binary, number bigint, ts_ns bigint, by int, sequence bigint, acknowledged bigint, flags int, data binary, "
+    "missing int, beside string"
+)
+
+_FOUND = "found"
+_TOPIC, _BROKER, _SERVER, _LEFT_OUT = "topic", "broker", "server", "left out"
+_FOUND_SCHEMA = pa.schema([("run", pa.int32()), ("what", pa.string()), ("name", pa.string()), ("value", pa.string()), ("n", pa.int64())])  # fmt: skip
+_FOUND_DDL = "run int, what string, name string, value string, n bigint"
+_TOLD_DDL = "run string, text string, torn boolean"
+_SCHEMAS = {**SCHEMAS, _FOUND: _FOUND_SCHEMA}
+
+
+def with_spark(spark: SparkSession, runs: list[Run], save: Save) -> list[Told]:
+    """Write the rows of captures; what has to be said of their files."""
+    columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
+    columns += [f"`{TOLD}` struct<{_TOLD_DDL}>", f"`{_FOUND}` struct<{_FOUND_DDL}>"]
+    schema = ", ".join(("`table` string", "server string", *columns))
+    before = spark.conf.get(_PER_BATCH)
+    spark.conf.set(_PER_BATCH, str(PACKETS_PER_BATCH))
+    packets = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_packets, runs), _PACKETS_DDL)
+    made = (
+        packets.repartition("run", "ends")
+        .sortWithinPartitions("run", "ends", "number")
+        .mapInArrow(partial(_rows, runs), schema)
+        .persist()
+    )
+    try:
+        found = _found(made, runs)
+        brokers = [
+            (run.name, server, broker)
+            for run, (filled, _) in zip(runs, found, strict=True)
+            for server, broker in filled.brokers.items()
+        ]
+        topics = [
+            (run.name, topic_id, name)
+            for run, (filled, _) in zip(runs, found, strict=True)
+            for topic_id, name in filled.topics.items()
+        ]
+        for table in TABLES:
+            save(_filled(spark, made, table, brokers, topics), table)
+        told = [row for run, (_, left_out) in zip(runs, found, strict=True) for row in events(run, left_out)]
+        save(spark.createDataFrame(_in_order("events", told), ddl("events")), "events")
+        said = made.where(f"table = '{TOLD}'").select(f"{TOLD}.*").collect()
+    finally:
+        made.unpersist()
+        spark.conf.set(_PER_BATCH, before)
+    return [Told(row.run, row.text, row.torn) for row in said]
+
+
+def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
+    return [tuple(row[column.name] for column in TABLES[table]) for row in rows]
+
+
+def _found(made: DataFrame, runs: list[Run]) -> list[tuple[Filled, Counter[str]]]:
+    """Of each run what is to be filled in, and how many packets were left out, and why."""
+    known = [Known() for _ in runs]
+    servers: list[set[str]] = [set() for _ in runs]
+    left_out: list[Counter[str]] = [Counter() for _ in runs]
+    beside = made.where(f"table = '{_FOUND}'").select(f"{_FOUND}.*")
+    for row in (
+        beside.groupBy("run", "what", "name", "value").sum("n").toDF("run", "what", "name", "value", "n").collect()
+    ):
+        if row.what == _TOPIC:
+            known[row.run].topics[row["name"]] = row.value
+        elif row.what == _BROKER:
+            host, _, port = row["name"].rpartition(":")
+            known[row.run].brokers[host, int(port)] = int(row.value)
+        elif row.what == _SERVER:
+            servers[row.run].add(row["name"])
+        else:
+            left_out[row.run][row["name"]] += row.n
+    return [(Filled(*one), packets) for *one, packets in zip(known, servers, left_out, strict=True)]
+
+
+def _filled(
+    spark: SparkSession, made: DataFrame, table: str, brokers: list[tuple[Any, ...]], topics: list[tuple[Any, ...]]
+) -> DataFrame:
+    """The rows of a table with the ids of brokers and, where they lack, the names of topics."""
+    from pyspark.sql import functions as F
+
+    rows = made.where(f"table = '{table}'").select("server", f"{table}.*")
+    ids = spark.createDataFrame(brokers, "run string, server string, told_broker int")
+    rows = rows.join(F.broadcast(ids), ["run", "server"], "left")
+    rows = rows.withColumn("broker", F.coalesce("told_broker", F.lit(UNKNOWN_BROKER)))
+    if any(column.name == "topic_id" for column in TABLES[table]):
+        names = spark.createDataFrame(topics, "run string, topic_id string, told_topic string")
+        rows = rows.join(F.broadcast(names), ["run", "topic_id"], "left")
+        rows = rows.withColumn("topic", F.coalesce("topic", "told_topic"))
+    return rows.select([column.name for column in TABLES[table]])
+
+
+# ---- in tasks: files to packets ----------------------------------------------------------------------------------------------
+
+
+def _packets(runs: list[Run], numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for some in numbers:
+        for number in some.column(0).to_pylist():
+            yield from _of_file(number, runs[number])
+
+
+def _of_file(number: int, run: Run) -> Iterator[pa.RecordBatch]:
+    read = Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for ends, seen in read.segments():
+        stamp, by, *rest = seen
+        rows.append((number, key_of(ends), stamp.number, stamp.ts_ns, by, *rest, None))
+        size += len(seen.data)
+        if size > BATCH_BYTES or len(rows) == ROWS_PER_BATCH:
+            yield _batch(rows)
+            rows, size = [], 0
+    told = [json.dumps([one.text, one.torn]) for one in read.told] + [json.dumps(read.left_out)]
+    rows += [(number, b"", 0, 0, 0, 0, 0, 0, None, 0, one) for one in told]
+    yield _batch(rows)
+
+
+def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(values, field.type) for values, field in zip(columns, _PACKETS, strict=True)], schema=_PACKETS
+    )
+
+
+# ---- in tasks: packets to rows -----------------------------------------------------------------------------------------------
+
+
+def _rows(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The state of one pair of ends goes from batch to batch, and is gone with its last packet."""
+    out = _Out(runs)
+    key: tuple[int, bytes] | None = None
+    pair: Pair | None = None
+    for some in packets:
+        for run, ends, number, ts_ns, by, sequence, acknowledged, flags, data, missing, beside in zip(
+            *(column.to_pylist() for column in some.columns), strict=True
+        ):
+            if beside is not None:
+                out.beside(run, json.loads(beside))
+                continue
+            if key != (run, ends):
+                if key is not None and pair is not None:
+                    out.ended(key[0], pair)
+                key, pair = (run, ends), Pair(ends_of(ends), frozenset(runs[run].meta["ports"]))
+            assert pair is not None
+            seen = Seen(Stamp(number, ts_ns), by, sequence, acknowledged, flags, data, missing)
+            out.told(run, pair.take(seen))
+            yield from out.full()
+    if key is not None and pair is not None:
+        out.ended(key[0], pair)
+    out.known()
+    yield from out.full(1)
+
+
+class _Out:
+    """Rows on their way out of a task."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self._runs = runs
+        self._tabled: dict[int, Tabled] = {}
+        self._waiting: dict[str, list[tuple[str, Row]]] = {name: [] for name in _SCHEMAS}
+
+    def told(self, run: int, told: Iterable[Any]) -> None:
+        for one in told:
+            tabled = self._tabled.setdefault(run, Tabled(self._runs[run]))
+            for table, row in tabled.rows(one):
+                self._waiting[table].append((one.server, row))
+
+    def ended(self, run: int, pair: Pair) -> None:
+        self.told(run, pair.end())
+        if run in self._tabled:
+            self._tabled[run].forget()
+        self._counted(run, pair.left_out)
+
+    def beside(self, run: int, what: list[Any] | dict[str, int]) -> None:
+        if isinstance(what, dict):
+            self._counted(run, what)
+        else:
+            text, torn = what
+            self._waiting[TOLD].append(("", {"run": self._runs[run].name, "text": text, "torn": torn}))
+
+    def _counted(self, run: int, packets: dict[str, int]) -> None:
+        for why, n in packets.items():
+            self._found(run, _LEFT_OUT, why, None, n)
+
+    def known(self) -> None:
+        for run, tabled in self._tabled.items():
+            for topic_id, name in tabled.known.topics.items():
+                self._found(run, _TOPIC, topic_id, name)
+            for (host, port), broker in tabled.known.brokers.items():
+                self._found(run, _BROKER, f"{host}:{port}", str(broker))
+            for server in tabled.servers:
+                self._found(run, _SERVER, server)
+
+    def _found(self, run: int, what: str, name: str, value: str | None = None, n: int = 0) -> None:
+        self._waiting[_FOUND].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
+
+    def full(self, enough: int = ROWS_PER_BATCH) -> Iterator[pa.RecordBatch]:
+        """Batches of the tables of which there is enough."""
+        for table, kept in self._waiting.items():
+            if len(kept) < enough:
+                continue
+            rows = pa.RecordBatch.from_pylist([row for _, row in kept], _SCHEMAS[table]).to_struct_array()
+            columns = [
+                rows if name == table else pa.nulls(len(kept), pa.struct(schema)) for name, schema in _SCHEMAS.items()
+            ]
+            names = pa.array([table] * len(kept), pa.string())
+            servers = pa.array([server for server, _ in kept], pa.string())
+            yield pa.RecordBatch.from_arrays([names, servers, *columns], ["table", "server", *_SCHEMAS])
+            kept.clear()

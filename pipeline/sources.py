@@ -1,0 +1,35 @@
+"""Where tables come from: traces and captures, of one file or a folder, as runs and as their rows. Must never know Spark, nor the tables' folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafkaproto.trace.format import SUFFIX, TraceError
+from pipeline.capture import reading as captures
+from pipeline.trace import reading as traces
+from pipeline.trace.reading import Run, Told
+
+
+def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Told]]:
+    """The runs of all files, and what has to be said of files that are none. Raises TraceError where there is no file at all.
+
+    ports: of brokers, for captures; empty: whoever speaks Kafka.
+    """
+    runs, told = captures.runs_of(path, ports)
+    if not (runs or told):
+        try:
+            return traces.runs_of(path)
+        except TraceError as error:
+            raise TraceError(f"{error}, and no capture (*.pcap, *.pcapng)") from None
+    if path.is_dir() and any(path.glob(f"*{SUFFIX}")):
+        more, said = traces.runs_of(path)
+        return more + runs, said + told
+    return runs, told
+
+
+def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """(table, rows) of a run."""
+    return captures.batches(run) if run.capture else traces.batches(run)
