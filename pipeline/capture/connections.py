@@ -76,7 +76,8 @@ class Pair:
             one = self._connection = Connection(self._ends, seen.stamp.number, self._client, self._given)
         elif one is None:
             if self._over:
-                self.left_out[NO_CONNECTION] += 1
+                if seen.data:
+                    self.left_out[NO_CONNECTION] += 1
                 return
             if not seen.data and not seen.missing:
                 self.left_out[NO_KAFKA] += 1

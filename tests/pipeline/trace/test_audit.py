@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -19,7 +16,6 @@ import pytest
 from broker.quota.windows import throttle_ms
 from broker.testing import TestCluster, cluster
 from kafkaproto.trace.format import files_of
-from pipeline import session
 from pipeline.trace import tables as job
 from pipeline.trace.audit.__main__ import FAILED, RULES, UNREADABLE, WARNED, as_json, audit, main, status, text
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
@@ -42,34 +38,6 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[3]
 RATE = 60_000
 Rows = dict[str, list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """Without the connector. Where a worker has a session already that is used; else the JVM ends with the module, as the next one wants
-    its connector from the start."""
-    try:
-        from pyspark import SparkContext
-        from pyspark.sql import SparkSession
-    except ImportError:
-        pytest.fail("pyspark is missing: run `make test`, or pip install -e '.[dev,spark]'")
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
-        return
-    scratch = session.scratch_folder()
-    with tempfile.TemporaryFile("w+") as log, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = session.start("kafkaproto tests", scratch, log, connector=False)
-        yield made
-        made.stop()
-        gateway = SparkContext._gateway
-        assert gateway is not None
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        SparkContext._gateway = SparkContext._jvm = None
-    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def ask(connection: Connection, request: Any, version: int) -> Any:

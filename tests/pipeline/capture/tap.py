@@ -1,0 +1,101 @@
+"""A wire that is listened to: a listener in front of a broker that hands all bytes on and notes them, with times, for a capture."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.pipeline.capture.wire import CLIENT, SERVER, Line, Wire
+
+
+class Tap:
+    """`port` to connect to. to_port: where to; set it before the first connection. said: (ns, connection, by, bytes), b"": it ends there."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.to_port = 0
+        self.said: list[tuple[int, int, int, bytes]] = []
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._count = 0
+        self._ends, self._end = socket.socketpair()
+        self._selector.register(self._ends, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._listener:
+                    self._accept()
+                elif key.fileobj is self._ends:
+                    return
+                else:
+                    self._pass_on(key)
+
+    def _accept(self) -> None:
+        client, _ = self._listener.accept()
+        server = socket.create_connection(("127.0.0.1", self.to_port))
+        for sock in (client, server):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._selector.register(client, selectors.EVENT_READ, (self._count, CLIENT, server))
+        self._selector.register(server, selectors.EVENT_READ, (self._count, SERVER, client))
+        self._count += 1
+
+    def _pass_on(self, key: selectors.SelectorKey) -> None:
+        number, by, other = key.data
+        sock = key.fileobj
+        assert isinstance(sock, socket.socket)
+        try:
+            data = sock.recv(1 << 16)
+        except OSError:
+            data = b""
+        self.said.append((time.time_ns(), number, by, data))
+        with suppress(OSError):  # who has gone gets no more, and is heard to the end
+            if data:
+                other.sendall(data)
+            else:
+                other.shutdown(socket.SHUT_WR)
+        if not data:
+            self._selector.unregister(sock)
+
+    def close(self) -> None:
+        self._end.send(b"x")
+        self._thread.join()
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+            if key.data is not None:
+                key.data[2].close()
+        self._end.close()
+        self._selector.close()
+
+    def capture(self, wire: Wire, server: int, path: Path) -> Path:
+        """All that was said as packets of `wire`. server: the port that it shall have been."""
+        lines: dict[int, Line] = {}
+        ended: dict[int, int] = {}
+        for at_ns, number, by, data in self.said:
+            wire.now_ns = max(wire.now_ns, at_ns)
+            if number not in lines:
+                lines[number] = wire.connect(40_000 + number, server)
+            lines[number].says(by, data)
+            if not data:
+                ended[number] = ended.get(number, 0) + 1
+                if ended[number] == 2:
+                    lines[number].close()
+        return wire.write(path)
+
+
+@contextmanager
+def tapped() -> Iterator[Tap]:
+    made = Tap()
+    try:
+        yield made
+    finally:
+        made.close()

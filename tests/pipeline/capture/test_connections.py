@@ -1,0 +1,366 @@
+"""Captures that have not everything: what is there comes out, what is not is told, and nothing crashes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkaproto.api import codec
+from kafkaproto.frame import frame
+from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkaproto.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from kafkaproto.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafkaproto.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkaproto.trace.pcap import RST, file_header, record
+from pipeline.capture.connections import CAPTURE_ENDS
+from pipeline.capture.conversation import NO_ANSWER
+from pipeline.trace import tables as job
+from tests.broker.wire import batch, metadata, produce
+from tests.pipeline.capture.wire import CLIENT, SERVER, Line, Wire
+from tests.pipeline.trace.test_tables import rows
+
+Row = dict[str, Any]
+TOPIC_ID = bytes(range(16))
+
+
+def request(message: Any, key: int, version: int, number: int, client: str = "me") -> bytes:
+    out = bytearray()
+    encode_request_header(RequestHeader(key, version, number, client), out)
+    codec(key, version).encode_request(message, out, None)
+    return frame(out)
+
+
+def response(message: Any, key: int, version: int, number: int) -> bytes:
+    out = bytearray()
+    encode_response_header(key, version, number, out)
+    codec(key, version).encode_response(message, out, None)
+    return frame(out)
+
+
+def versions(number: int) -> tuple[bytes, bytes]:
+    return request(ApiVersionsRequest(), 18, 2, number), response(ApiVersionsResponse(), 18, 2, number)
+
+
+def produced(number: int, size: int = 500, acks: int = 1) -> tuple[bytes, bytes]:
+    asked = request(produce("t", batch(b"x" * size), acks=acks), 0, 9, number)
+    answers = [TopicProduceResponse("t", partition_responses=[PartitionProduceResponse(0, 0, base_offset=number * 10)])]
+    return asked, response(ProduceResponse(answers), 0, 9, number)
+
+
+def fetched(number: int, size: int = 3000) -> tuple[bytes, bytes]:
+    """By topic id."""
+    wanted = FetchRequest(topics=[FetchTopic(topic_id=TOPIC_ID, partitions=[FetchPartition(0, fetch_offset=5)])])
+    data = [PartitionData(0, 0, 9, records=batch(b"x" * size))]
+    answer = FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=data)])
+    return request(wanted, 1, 13, number), response(answer, 1, 13, number)
+
+
+def named(number: int, port: int = 9092) -> tuple[bytes, bytes]:
+    topics = [MetadataResponseTopic(0, "t", TOPIC_ID, partitions=[MetadataResponsePartition(leader_id=3)])]
+    answer = MetadataResponse(brokers=[MetadataResponseBroker(3, "127.0.0.1", port)], topics=topics)
+    return request(metadata(["t"]), 3, 12, number), response(answer, 3, 12, number)
+
+
+def talk(line: Line, *exchanges: tuple[bytes, bytes]) -> None:
+    for asked, answer in exchanges:
+        line.says(CLIENT, asked)
+        line.says(SERVER, answer)
+
+
+Made = Callable[..., dict[str, list[Row]]]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """Tables of a wire."""
+
+    def make(wire: Wire, snap_bytes: int = 1 << 18, ports: tuple[int, ...] = ()) -> dict[str, list[Row]]:
+        path = wire.write(tmp_path / "a.pcap", snap_bytes)
+        _, told = job.build(path, tmp_path / "out", job.without_spark, ports)
+        assert told == []
+        return {table: rows(tmp_path / "out", table) for table in ("requests", "partitions", "batches", "events")}
+
+    return make
+
+
+def events(tables: dict[str, list[Row]], kind: str) -> list[Row]:
+    return [json.loads(row["facts"]) for row in tables["events"] if row["kind"] == kind]
+
+
+def numbers(tables: dict[str, list[Row]]) -> list[int]:
+    return [row["correlation_id"] for row in tables["requests"]]
+
+
+def test_brokers_and_topics_are_named_by_whatever_answer_tells_them_also_later_and_elsewhere(made: Made) -> None:
+    wire = Wire()
+    talk(wire.connect(40_000), versions(1), fetched(2))
+    talk(wire.connect(40_001), named(1))
+    talk(wire.connect(40_002, six=True), versions(7))
+    tables = made(wire)
+    assert [(row["topic"], row["topic_id"]) for row in tables["partitions"]] == [("t", TOPIC_ID.hex())]
+    assert [row["topic"] for row in tables["batches"]] == ["t"]
+    assert [row["broker"] for row in tables["requests"]] == [3, 3, 3, -1]
+    assert [one["server"] for one in events(tables, "opened")] == ["127.0.0.1:9092"] * 2 + ["[::1]:9092"]
+
+
+def test_what_only_a_broker_knows_is_null(made: Made) -> None:
+    wire = Wire()
+    talk(wire.connect(), versions(1))
+    [row] = made(wire)["requests"]
+    assert row["clock_ms"] is row["held"] is row["decided_ms"] is None
+    assert row["received_ns"] < row["ready_ns"] <= row["sent_ns"]
+
+
+@pytest.mark.parametrize("first", [CLIENT, SERVER])
+def test_a_start_in_mid_stream_finds_the_next_frame(made: Made, first: int) -> None:
+    wire = Wire()
+    line = wire.connect(shaken=False)
+    whole = [named(5), produced(6), fetched(7), versions(8)]
+    if first == CLIENT:
+        line.says(CLIENT, produced(4, 5000)[0][2000:])
+    line.says(SERVER, fetched(4, 5000)[1][2000:])
+    talk(line, *whole)
+    tables = made(wire)
+    assert numbers(tables) == [5, 6, 7, 8] and [row["trouble"] for row in tables["requests"]] == [None] * 4
+    [opened] = events(tables, "opened")
+    assert opened["whole"] is False and opened["port"] == 40_000
+
+
+def test_lost_packets_inside_a_frame_cost_that_frame_and_no_other(made: Made) -> None:
+    wire = Wire()
+    line = wire.connect()
+    asked, answer = produced(2, 5000)
+    talk(line, versions(1))
+    line.says(CLIENT, asked[:2000])
+    line.lose(CLIENT, asked[2000:3000])
+    line.says(CLIENT, asked[3000:])
+    line.says(SERVER, answer)
+    asked, answer = fetched(3, 5000)
+    line.says(CLIENT, asked)
+    line.says(SERVER, answer[:2000])
+    line.lose(SERVER, answer[2000:3000])
+    line.says(SERVER, answer[3000:])
+    talk(line, *(versions(n) for n in range(4, 40)))
+    line.close()
+    tables = made(wire)
+    assert numbers(tables) == list(range(1, 40))
+    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]}
+    assert set(troubles) == {2, 3} and all("packets are missing" in why for why in troubles.values())
+    assert [(one["of_stream"], one["bytes"]) for one in events(tables, "lost")] == [
+        ("requests", 1000),
+        ("answers", 1000),
+    ]
+    assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2, 5000)[0]) - 4
+
+
+def test_lost_packets_with_the_beginnings_of_frames_are_followed_by_the_next_frame(made: Made) -> None:
+    wire = Wire(largest=100)
+    line = wire.connect()
+    talk(line, versions(1))
+    asked, answer = zip(*(produced(n, 300) for n in (2, 3, 4)), strict=True)
+    line.says(CLIENT, asked[0][:200])
+    line.lose(CLIENT, (asked[0] + asked[1] + asked[2])[200 : len(asked[0]) + 150])
+    line.says(CLIENT, asked[1][150:] + asked[2])
+    line.says(SERVER, b"".join(answer))
+    talk(line, *(produced(n, 300) for n in range(5, 50)))
+    tables = made(wire)
+    assert numbers(tables) == [1, 2, *range(4, 50)]
+    assert [row["correlation_id"] for row in tables["requests"] if row["trouble"]] == [2]
+    assert [one["why"] for one in events(tables, "unreadable")] == ["an answer whose request is not in the capture"]
+
+
+def test_lost_answers_are_told_of_their_requests(made: Made) -> None:
+    wire = Wire()
+    line = wire.connect()
+    talk(line, versions(1))
+    line.says(CLIENT, versions(2)[0] + versions(3)[0])
+    line.lose(SERVER, versions(2)[1])
+    line.says(SERVER, versions(3)[1])
+    talk(line, *(versions(n) for n in range(4, 40)))
+    line.says(CLIENT, versions(40)[0])
+    tables = made(wire)
+    assert numbers(tables) == list(range(1, 41))
+    assert {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]} == {
+        2: NO_ANSWER,
+        40: NO_ANSWER,
+    }
+    assert [row["answered"] for row in tables["requests"]] == [True, False, *[True] * 37, False]
+
+
+@pytest.mark.parametrize("snap_bytes", [54, 70, 96, 200])
+def test_packets_that_are_cut_short_leave_rows_of_their_headers(made: Made, snap_bytes: int) -> None:
+    wire = Wire(largest=65_000)
+    line = wire.connect()
+    talk(line, versions(1), produced(2), fetched(3), versions(4))
+    line.close()
+    tables = made(wire, snap_bytes)
+    assert numbers(tables) == [1, 2, 3, 4]
+    cut_short = [row for row in tables["requests"] if row["api"] in ("Produce", "Fetch")]
+    assert len(cut_short) == 2 and all("only the beginning of packets" in row["trouble"] for row in cut_short)
+    assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2)[0]) - 4
+
+
+def test_acks_0_has_no_answer_and_no_trouble(made: Made) -> None:
+    wire = Wire()
+    line = wire.connect()
+    line.says(CLIENT, produced(1, acks=0)[0] + versions(2)[0])
+    line.says(SERVER, versions(2)[1])
+    tables = made(wire)
+    assert [(row["answered"], row["trouble"], row["acks"]) for row in tables["requests"]] == [
+        (False, None, 0),
+        (True, None, None),
+    ]
+
+
+def test_tls_is_told_as_unreadable(made: Made) -> None:
+    wire = Wire()
+    line = wire.connect(server=9093)
+    line.says(CLIENT, b"\x16\x03\x01\x02\x00" + bytes(512))
+    line.says(SERVER, b"\x16\x03\x03\x00\x40" + bytes(64))
+    talk(wire.connect(40_001), versions(1))
+    tables = made(wire)
+    [told] = events(tables, "unreadable")
+    assert (told["why"], told["server"]) == ("TLS", "127.0.0.1:9093") and numbers(tables) == [1]
+    assert events(tables, "left_out")[0]["packets"]["TLS"] >= 5
+
+
+@pytest.mark.parametrize("before", [[], [versions(1)]])
+def test_tokens_of_sasl_are_passed_over_and_never_kept(
+    made: Made, before: list[tuple[bytes, bytes]], tmp_path: Path
+) -> None:
+    wire = Wire()
+    line = wire.connect()
+    handshake = (
+        request(SaslHandshakeRequest("PLAIN"), 17, 0, 2),
+        response(SaslHandshakeResponse(0, ["PLAIN"]), 17, 0, 2),
+    )
+    talk(line, *before, handshake, (frame(b"\0user\0secret"), frame(b"")), versions(3), produced(4))
+    tables = made(wire)
+    assert numbers(tables) == [*([1] if before else []), 2, 3, 4]
+    assert [row["trouble"] for row in tables["requests"]] == [None] * len(tables["requests"])
+    assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "out").rglob("*.parquet"))
+
+
+def test_who_speaks_something_else_is_left_out_and_counted(made: Made) -> None:
+    wire = Wire()
+    web = wire.connect(server=80)
+    web.says(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
+    web.says(SERVER, b"HTTP/1.1 200 OK\r\n\r\n" * 100)
+    shell = wire.connect(40_001, server=22)
+    shell.says(SERVER, b"SSH-2.0-OpenSSH\r\n")
+    shell.says(CLIENT, b"SSH-2.0-OpenSSH\r\n")
+    middle = wire.connect(40_002, server=81, shaken=False)
+    middle.says(SERVER, bytes(range(256)) * 600)
+    before = len(wire.packets)
+    talk(wire.connect(40_003), versions(1))
+    tables = made(wire)
+    assert numbers(tables) == [1] and len(events(tables, "opened")) == 1
+    [left_out] = events(tables, "left_out")
+    assert left_out["packets"] == {"not Kafka": before}
+
+
+def test_given_ports_are_the_only_ones(made: Made) -> None:
+    wire = Wire()
+    talk(wire.connect(40_000), versions(1))
+    talk(wire.connect(40_001, server=9093), versions(2))
+    tables = made(wire, ports=(9093,))
+    assert numbers(tables) == [2]
+    assert set(events(tables, "left_out")[0]["packets"]) == {"of another port"}
+
+
+@pytest.mark.parametrize("ends", [lambda line: line.close(), lambda line: line.packet(SERVER, RST), lambda line: None])
+def test_a_new_handshake_between_the_same_ends_is_a_new_connection(made: Made, ends: Callable[[Line], None]) -> None:
+    wire = Wire()
+    line = wire.connect()
+    talk(line, versions(1))
+    ends(line)
+    talk(wire.connect(first=(0xFFFFFFF0, 5)), versions(1), produced(2), fetched(3))
+    tables = made(wire)
+    assert numbers(tables) == [1, 1, 2, 3]
+    opened = [one["connection"] for one in events(tables, "opened")]
+    assert [row["conn"] for row in tables["requests"]] == [opened[0], *[opened[1]] * 3] and opened[0] < opened[1]
+    assert CAPTURE_ENDS not in [one["why"] for one in events(tables, "closed")]
+
+
+def test_sequence_numbers_are_those_of_packets_and_never_shared(made: Made) -> None:
+    wire = Wire(largest=60_000)
+    for port in range(5):
+        line = wire.connect(40_000 + port)
+        line.says(CLIENT, b"".join(versions(n)[0] for n in range(50)))
+        line.says(SERVER, b"".join(versions(n)[1] for n in range(50)))
+    tables = made(wire)
+    seqs = [row["seq"] for row in tables["requests"]] + [row["seq"] for row in tables["events"] if row["seq"]]
+    assert len(tables["requests"]) == 250 and len(seqs) == len(set(seqs))
+
+
+def test_a_folder_of_captures_is_a_run_each_and_bad_ones_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wire = Wire()
+    talk(wire.connect(), versions(1))
+    folder = tmp_path / "in"
+    folder.mkdir()
+    good = wire.write(folder / "good.pcap")
+    torn = wire.write(folder / "torn.pcap0")
+    torn.write_bytes(torn.read_bytes()[:-1])
+    (folder / "bad.pcapng").write_bytes(b"no capture")
+    (folder / "notes.txt").write_text("mine")
+    assert job.main([str(folder), str(tmp_path / "out"), "--without-spark"]) == 2
+    said = capsys.readouterr()
+    assert "bad.pcapng is no capture file" in said.err and f"{torn}: " in said.err and "notes" not in said.err
+    assert "run good.pcap: 1 requests" in said.out and "run torn.pcap0: 1 requests" in said.out
+    assert job.main([str(good), str(tmp_path / "out"), "--without-spark", "--port", "9092"]) == 0
+    assert capsys.readouterr().out == "nothing is new\n"
+
+
+def bytes_of_a_capture() -> bytes:
+    wire = Wire(5)
+    line = wire.connect()
+    talk(line, versions(1), named(2), produced(3), fetched(4))
+    line.says(CLIENT, produced(5, acks=0)[0])
+    line.close()
+    wire.disorder()
+    return file_header() + b"".join(record(*one) for one in wire.packets)
+
+
+WHOLE = bytes_of_a_capture()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(24, len(WHOLE) - 1), st.integers(0, 255)), max_size=12), st.integers(0, len(WHOLE))
+)
+def test_no_change_to_a_capture_makes_anything_raise(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], end: int
+) -> None:
+    data = bytearray(WHOLE)
+    for at, value in changes:
+        data[at] = value
+    folder = tmp_path_factory.getbasetemp() / "mutated"
+    folder.mkdir(exist_ok=True)
+    path = folder / "a.pcap"
+    path.write_bytes(data[: end if changes else len(data)])
+    runs, told = job.runs_of(path)
+    assert len(runs) + len(told) == 1
+    for run in runs:
+        assert [table for table, _ in job.batches(run)]

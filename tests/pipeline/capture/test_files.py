@@ -1,0 +1,160 @@
+"""Capture files of every kind as packets, and packets of every link as segments; what is none is refused by name and place."""
+
+from __future__ import annotations
+
+import struct
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+
+import pytest
+
+from kafkaproto.trace.pcap import ACK, End, ip_packet
+from pipeline.capture.files import Capture, CaptureError, Packet
+from pipeline.capture.link import ETHERNET, LOOP, NULL, SLL, SLL2, LeftOut, segment_of
+
+A, B = IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")
+SIX = IPv6Address("fe80::1")
+HELLO = ip_packet(End(A, 1), End(B, 2), 5, 6, ACK, b"hello")
+HELLO_SIX = ip_packet(End(SIX, 1), End(SIX, 2), 5, 6, ACK, b"hello")
+
+
+def read(path: Path, data: bytes) -> list[Packet]:
+    path.write_bytes(data)
+    return list(Capture(path).packets())
+
+
+def pcap(order: str, magic: int, version: int = 2, link: int = 1) -> bytes:
+    return struct.pack(order + "IHHiIII", magic, version, 4, 0, 0, 65535, link)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(("magic", "ns"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1)])
+def test_pcap_in_both_byte_orders_and_both_units(tmp_path: Path, order: str, magic: int, ns: int) -> None:
+    body = struct.pack(order + "IIII", 7, 8, 3, 9) + b"abc"
+    assert read(tmp_path / "a.pcap", pcap(order, magic) + body * 2) == [
+        Packet(1, 7_000_000_000 + 8 * ns, 1, b"abc", 9),
+        Packet(2, 7_000_000_000 + 8 * ns, 1, b"abc", 9),
+    ]
+
+
+def block(order: str, kind: int, body: bytes) -> bytes:
+    body += bytes(-len(body) % 4)
+    size = struct.pack(order + "I", len(body) + 12)
+    return struct.pack(order + "I", kind) + size + body + size
+
+
+def section(order: str, major: int = 1) -> bytes:
+    return block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, major, 0, -1))
+
+
+def interface(order: str, link: int, *options: tuple[int, bytes]) -> bytes:
+    told = b"".join(
+        struct.pack(order + "HH", code, len(value)) + value + bytes(-len(value) % 4) for code, value in options
+    )
+    return block(order, 1, struct.pack(order + "HHI", link, 0, 4) + told)
+
+
+def enhanced(order: str, of: int, ticks: int, data: bytes, length: int) -> bytes:
+    return block(order, 6, struct.pack(order + "IIIII", of, ticks >> 32, ticks & 0xFFFFFFFF, len(data), length) + data)
+
+
+def test_pcapng_with_sections_interfaces_units_and_blocks_that_nobody_knows(tmp_path: Path) -> None:
+    data = section("<") + interface("<", 1) + interface("<", 113, (9, b"\x09"), (14, struct.pack("<q", 100)))
+    data += enhanced("<", 0, 5_000_001, b"abcde", 5) + block("<", 0xBAD, b"xxxx") + enhanced("<", 1, 7, b"fg", 20)
+    data += block("<", 3, struct.pack("<I", 9) + b"simp")
+    data += section(">") + interface(">", 101, (9, b"\x8a")) + enhanced(">", 0, 1536, b"z", 1)
+    data += block(">", 2, struct.pack(">HHIIII", 0, 0, 0, 1024, 2, 2) + b"ol")
+    assert read(tmp_path / "a.pcapng", data) == [
+        Packet(1, 5_000_001_000, 1, b"abcde", 5),
+        Packet(2, 100_000_000_007, 113, b"fg", 20),
+        Packet(3, 100_000_000_007, 1, b"simp", 9),
+        Packet(4, 1_500_000_000, 101, b"z", 1),
+        Packet(5, 1_000_000_000, 101, b"ol", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "begins with nothing"),
+        (b"hello world", "begins with 68 65 6c 6c"),
+        (b"\x1f\x8b\x08\x00", "compressed"),
+        (pcap("<", 0xA1B2C3D4, version=3), "version 3.4, and only 2 is known"),
+        (section("<", 2), "version 2.0, and only 1 is known"),
+        (pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 1 << 30, 1), "at byte 24: a packet of 1073741824 bytes"),
+        (section("<") + struct.pack("<II", 6, 5), "at byte 28: a block of 5 bytes"),
+        (section("<") + enhanced("<", 3, 0, b"", 0), "at byte 28: a block of type 6"),
+        (section("<")[:8] + b"oops" + section("<")[12:], "without a byte order"),
+    ],
+)
+def test_what_is_no_capture_is_refused_with_its_name_and_place(tmp_path: Path, data: bytes, said: str) -> None:
+    with pytest.raises(CaptureError, match=said) as raised:
+        read(tmp_path / "named.pcap", data)
+    assert str(tmp_path / "named.pcap") in str(raised.value)
+
+
+@pytest.mark.parametrize("data", [
+    pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 3, 3) + b"abc",
+    section("<") + interface("<", 1) + enhanced("<", 0, 0, b"abc", 3),
+])  # fmt: skip
+def test_a_file_may_end_anywhere(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "a.pcap"
+    for end in range(4, len(data)):
+        path.write_bytes(data[:end])
+        capture = Capture(path)
+        assert list(capture.packets()) == []
+        torn = capture.torn
+        assert (str(path) in torn and "no whole packet" in torn) or end in (24, 28, 48), end
+
+
+VLAN = b"\x81\x00\x00\x05"
+LINKS = [
+    (ETHERNET, bytes(12) + b"\x08\x00" + HELLO + b"padding"),
+    (ETHERNET, bytes(12) + b"\x88\xa8\x00\x01" + VLAN + b"\x08\x00" + HELLO),
+    (ETHERNET, bytes(12) + b"\x86\xdd" + HELLO_SIX),
+    (101, HELLO),
+    (12, HELLO_SIX),
+    (229, HELLO_SIX),
+    (NULL, struct.pack("<I", 2) + HELLO),
+    (LOOP, struct.pack(">I", 30) + HELLO_SIX),
+    (SLL, bytes(14) + b"\x08\x00" + HELLO),
+    (SLL2, b"\x86\xdd" + bytes(18) + HELLO_SIX),
+    (101, HELLO_SIX[:6] + b"\x00" + HELLO_SIX[7:40] + b"\x06" + bytes(7) + HELLO_SIX[40:]),
+]
+
+
+@pytest.mark.parametrize(("link", "data"), LINKS)
+def test_every_link_leads_to_the_segment(link: int, data: bytes) -> None:
+    if data[6:7] == b"\x00" and data[:1] == b"\x60":  # an extension header counts as payload
+        data = data[:4] + (int.from_bytes(data[4:6], "big") + 8).to_bytes(2, "big") + data[6:]
+    one = segment_of(link, data, len(data))
+    assert (one.data, one.missing, one.sequence, one.acknowledged, one.flags) == (b"hello", 0, 5, 6, ACK)
+    assert (one.source_port, one.to_port) == (1, 2) and one.source in (A.packed, SIX.packed)
+
+
+def test_what_was_not_captured_is_counted_as_missing() -> None:
+    one = segment_of(101, HELLO[:-2], len(HELLO))
+    assert (one.data, one.missing) == (b"hel", 2)
+    assert segment_of(101, HELLO[:34], len(HELLO)).missing == 5
+    for end in range(34):
+        with pytest.raises(LeftOut, match="too little captured"):
+            segment_of(101, HELLO[:end], len(HELLO))
+
+
+def test_a_card_that_cuts_segments_leaves_the_length_empty() -> None:
+    assert segment_of(101, HELLO[:2] + bytes(2) + HELLO[4:], len(HELLO)).data == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("link", "data", "why"),
+    [
+        (ETHERNET, bytes(12) + b"\x08\x06" + HELLO, "not IP"),
+        (101, HELLO[:9] + b"\x11" + HELLO[10:], "not TCP"),
+        (101, HELLO[:6] + b"\x20\x00" + HELLO[8:], "in fragments"),
+        (105, HELLO, "of link type 105"),
+        (101, b"\x50" + HELLO[1:], "not IP"),
+    ],
+)
+def test_packets_without_a_segment_are_left_out_with_a_reason(link: int, data: bytes, why: str) -> None:
+    with pytest.raises(LeftOut, match=why):
+        segment_of(link, data, len(data))

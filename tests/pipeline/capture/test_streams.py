@@ -1,0 +1,93 @@
+"""One direction put together: whatever order segments come in, bytes come out once and in theirs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.capture.stream import (
+    CUT_SHORT,
+    LOST,
+    PATIENCE_PACKETS,
+    WINDOW_BYTES,
+    Data,
+    Hole,
+    Piece,
+    Stamp,
+    Stream,
+)
+
+NOW = Stamp(1, 1)
+
+
+def text(pieces: list[Piece]) -> bytes:
+    return b"".join(piece.data for piece in pieces if isinstance(piece, Data))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(min_size=1, max_size=300), st.integers(0, 2**32 - 1), st.randoms(use_true_random=False))
+def test_overlaps_repetitions_and_any_order_near_the_wrap_give_the_bytes_once(
+    data: bytes, first: int, random: Random
+) -> None:
+    stream = Stream()
+    stream.begin(first)
+    cuts = sorted({0, len(data), *(random.randrange(len(data) + 1) for _ in range(6))})
+    parts = [(a, data[a : b + random.randrange(5)]) for a, b in pairwise(cuts)]
+    parts += [(max(0, a - 2), data[max(0, a - 2) : b]) for a, b in pairwise(cuts) if random.random() < 0.3]
+    random.shuffle(parts)
+    out = [piece for at, part in parts for piece in stream.take((first + at) & 0xFFFFFFFF, part, 0, NOW)]
+    assert text(out) == data and not any(isinstance(piece, Hole) for piece in out)
+
+
+def test_what_the_other_end_has_and_nobody_saw_becomes_a_hole_of_its_length() -> None:
+    stream = Stream()
+    stream.begin(100)
+    out = [*stream.take(100, b"ab", 0, NOW), *stream.take(110, b"yz", 0, NOW)]
+    assert text(out) == b"ab"
+    for number in range(PATIENCE_PACKETS + 2):
+        out += stream.acknowledged(112, Stamp(number, 5))
+    assert out[1:] == [Hole(8, LOST, Stamp(PATIENCE_PACKETS, 5)), Data(b"yz", Stamp(PATIENCE_PACKETS, 1))]
+
+
+def test_without_acknowledgements_a_window_is_what_waits_at_most() -> None:
+    stream = Stream()
+    stream.begin(0)
+    out: list[Piece] = []
+    size = 1 << 16
+    for i in range(1, WINDOW_BYTES // size + 3):
+        out += stream.take(i * size, bytes(size), 0, NOW)
+    assert out[0] == Hole(size, LOST, NOW) and len(text(out)) > WINDOW_BYTES
+
+
+def test_what_is_cut_short_becomes_a_hole_behind_it_and_ends_are_known() -> None:
+    stream = Stream()
+    stream.begin(0)
+    stream.end(12)
+    out = [*stream.take(0, b"abc", 5, NOW)]
+    assert not stream.ended
+    out += stream.take(8, b"defg", 0, NOW)
+    assert out == [Data(b"abc", NOW), Hole(5, CUT_SHORT, NOW), Data(b"defg", NOW)] and stream.ended
+
+
+def test_after_a_long_silence_a_stream_goes_on_wherever_it_is() -> None:
+    stream = Stream()
+    stream.begin(0)
+    out = [*stream.take(0, b"ab", 0, NOW), *stream.take(3_000_000_000, b"cd", 0, NOW)]
+    assert out == [Data(b"ab", NOW), Hole(-1, LOST, NOW), Data(b"cd", NOW)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**32 - 1), st.binary(max_size=20), st.integers(0, 50), st.booleans()), max_size=40
+    )
+)
+def test_no_segment_makes_it_raise(segments: list[tuple[int, bytes, int, bool]]) -> None:
+    stream = Stream()
+    for sequence, data, missing, acknowledges in segments:
+        for piece in stream.acknowledged(sequence, NOW) if acknowledges else stream.take(sequence, data, missing, NOW):
+            assert isinstance(piece, Data | Hole) and (not isinstance(piece, Hole) or piece.length)
+    list(stream.flush(NOW))

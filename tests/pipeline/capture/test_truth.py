@@ -1,0 +1,170 @@
+"""A capture of some traffic gives the tables that the broker's own trace of it gives, whatever happened to its packets."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.testing import TestCluster, cluster
+from pipeline.trace import tables as job
+from pipeline.trace.schema import TABLES
+from tests.broker.wire import batch, fetch, metadata, produce
+from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.conformance.client import Connection
+from tests.pipeline.capture.tap import Tap, tapped
+from tests.pipeline.capture.test_connections import fetched, named, talk, versions
+from tests.pipeline.capture.wire import Wire
+from tests.pipeline.trace.recorded import traffic, write
+from tests.pipeline.trace.test_tables import rows
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.clients,
+    pytest.mark.timeout(120),
+    pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
+    # py4j leaves its sockets to the collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+TIMES = {"hour", "received_ns", "handled_ns", "ready_ns", "sent_ns", "begun_ns"}
+NUMBERS = {"run", "seq", "conn"}
+Row = dict[str, Any]
+
+
+def ask(connection: Connection, request: Any, version: int) -> Any:
+    connection.send_bytes(connection.frame(request, version))
+    found = connection.take(20)
+    assert found is not None
+    return connection.decode(*found, 0.0).message
+
+
+def kafka_python(c: TestCluster) -> None:
+    from kafka import KafkaConsumer, KafkaProducer
+
+    producer = KafkaProducer(
+        bootstrap_servers=c.bootstrap, client_id="kp", batch_size=4000, max_in_flight_requests_per_connection=5
+    )
+    for i in range(200):
+        producer.send("t", b"x" * (i * 7 % 900), partition=i % 2)
+    producer.flush()
+    producer.close()
+    consumer = KafkaConsumer(
+        "t", bootstrap_servers=c.bootstrap, client_id="kc", group_id="g", auto_offset_reset="earliest"
+    )
+    seen = 0
+    while seen < 200:
+        seen += sum(map(len, consumer.poll(500).values()))
+    consumer.close()
+
+
+def confluent(c: TestCluster) -> None:
+    from confluent_kafka import Consumer, Producer
+
+    producer = Producer({"bootstrap.servers": c.bootstrap, "client.id": "cp", "linger.ms": 5})
+    for i in range(100):
+        producer.produce("t", b"y" * (i * 11 % 700), partition=i % 2)
+    producer.flush(20)
+    consumer = Consumer(
+        {"bootstrap.servers": c.bootstrap, "client.id": "cc", "group.id": "h", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["t"])
+    seen = 0
+    while seen < 300:
+        message = consumer.poll(1)
+        seen += message is not None and message.error() is None
+    consumer.close()
+
+
+def raw(port: int) -> None:
+    """Pipelined, without answers, by topic id, in sessions, large."""
+    one = Connection("127.0.0.1", port, "raw")
+    ask(one, metadata(["t"]), 12)
+    one.send_bytes(one.frame(produce("t", batch(b"x", b"y"), acks=0), 9) + one.frame(metadata(["t"]), 9))
+    assert one.take(20) is not None
+    ask(one, produce("t", batch(b"z" * 300_000)), 9)
+    ask(one, produce("none", batch(b"z")), 7)
+    session = ask(one, fetch(("t", 0, 0), session=(0, 0)), 11).session_id
+    for step in (1, 2, 3):
+        ask(one, fetch(session=(session, step)), 11)
+    ask(one, fetch(("t", 0, 1_000_000)), 11)
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tap]:
+    """A folder with the trace, and what the tap has heard."""
+    folder = tmp_path_factory.mktemp("truth")
+    with tapped() as tap:
+        advertised = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{tap.port}"}
+        with cluster(1, {"t": 2}, advertised, trace=folder / "trace") as c:
+            [(_, tap.to_port)] = c.server._bound[0]
+            kafka_python(c)
+            confluent(c)
+            raw(tap.port)
+        return folder, tap
+
+
+def without_numbers(found: list[Row], table: str) -> list[str]:
+    """Rows in any order, without what a capture cannot know."""
+    unknown = TIMES | NUMBERS | {column.name for column in TABLES[table] if column.broker_only}
+    return sorted(str([(name, value) for name, value in row.items() if name not in unknown]) for row in found)
+
+
+def answered(out: Path, table: str) -> list[Row]:
+    """Rows of exchanges that were whole on the wire: a broker's trace has answers that nobody took any more, and no request that it
+    never answered."""
+    whole = {row["seq"] for row in rows(out, "requests") if row["trouble"] is None}
+    assert len(whole) > 40
+    return [row for row in rows(out, table) if row["seq"] in whole]
+
+
+def assert_same(capture: Path, trace: Path) -> None:
+    for table in ("requests", "partitions", "batches"):
+        assert without_numbers(answered(capture, table), table) == without_numbers(answered(trace, table), table)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_capture_and_the_brokers_own_trace_give_the_same_tables(
+    recorded: tuple[Path, Tap], seed: int, tmp_path: Path
+) -> None:
+    folder, tap = recorded
+    wire = Wire(seed)
+    capture = tap.capture(wire, tap.port, tmp_path / "plain.pcap")
+    job.build(folder / "trace", tmp_path / "trace-out", job.without_spark)
+    job.build(capture, tmp_path / "plain-out", job.without_spark)
+    wire.disorder()
+    job.build(wire.write(tmp_path / "disorder.pcap"), tmp_path / "disorder-out", job.without_spark)
+    for made in ("plain-out", "disorder-out"):
+        assert_same(tmp_path / made, tmp_path / "trace-out")
+
+
+def test_spark_makes_the_tables_that_are_made_without_it(
+    spark: Any, recorded: tuple[Path, Tap], tmp_path: Path
+) -> None:
+    """Of a folder: a capture of real clients, one whose topics and brokers are named late, one that is torn, one that is none, a trace."""
+    _, tap = recorded
+    folder = tmp_path / "in"
+    write(folder, traffic())
+    wire = Wire(3)
+    tap.capture(wire, tap.port, folder / "one.pcap")
+    wire.disorder()
+    wire.write(folder / "one.pcap")
+    late = Wire(4)
+    talk(late.connect(40_000), versions(1), fetched(2))
+    talk(late.connect(40_001), named(1))
+    late.connect(40_002, server=80).says(0, b"GET / HTTP/1.1\r\n")
+    late.write(folder / "late.pcap")
+    torn = late.write(folder / "torn.pcap")
+    torn.write_bytes(torn.read_bytes()[:-1])
+    (folder / "bad.pcapng").write_bytes(b"no capture")
+    counts, told = job.build(folder, tmp_path / "a", job.without_spark)
+    again, said = job.build(folder, tmp_path / "b", partial(job.with_spark, spark))
+    assert sorted(counts) == ["late.pcap", "one.pcap", "r", "torn.pcap"]
+    assert counts == again and sorted(told) == sorted(said) and len(told) == 2
+    for table in TABLES:
+        assert rows(tmp_path / "a", table) == rows(tmp_path / "b", table)
+    found = rows(tmp_path / "b", "partitions", "late.pcap")
+    assert [(row["topic"], row["broker"]) for row in found] == [("t", 3)]
