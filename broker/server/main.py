@@ -9,30 +9,21 @@ import logging
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import NoReturn
+from collections.abc import Sequence
 
 from broker.cluster import PROFILES, SEMANTICS, Cluster
 from broker.config import ConfigError
 from broker.errors import KafkaError
 from broker.release import DEFAULT_RELEASE, RELEASES
+from broker.server.options import Parser, log_level, log_to_stderr, one_of, port
 from broker.server.server import Server
 
 _SIZE = re.compile(r"(\d+)([KMG]?)\Z", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-LOG_LEVELS = ("debug", "info", "warning", "error")
 GC_THRESHOLD = 50_000
 """The collector otherwise takes more than half of decoding time; what lives long here is not cyclic garbage."""
 
 logger = logging.getLogger("kafkaproto")
-
-
-class _Parser(argparse.ArgumentParser):
-    """One line for a mistake, and status 2."""
-
-    def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"kafkaproto broker: {message}; --help shows all options\n")
-        sys.exit(2)
 
 
 def _size(text: str) -> int:
@@ -48,12 +39,6 @@ def _brokers(text: str) -> int:
     return int(text)
 
 
-def _port(text: str) -> int:
-    if not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 0 (any free port) to 65535, for example 9092")
-    return int(text)
-
-
 def _topic(text: str) -> tuple[str, int, int]:
     name, *numbers = text.split(":")
     if not name or len(numbers) not in (1, 2) or not all(n.isdigit() and int(n) > 0 for n in numbers):
@@ -61,15 +46,6 @@ def _topic(text: str) -> tuple[str, int, int]:
             f"{text!r}: allowed is NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS, for example orders:6:3"
         )
     return name, int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else -1
-
-
-def _one_of(values: Sequence[str]) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if text not in values:
-            raise argparse.ArgumentTypeError(f"{text!r}: allowed are {', '.join(values)}, for example {values[0]}")
-        return text
-
-    return check
 
 
 def _seed(text: str) -> int:
@@ -88,11 +64,11 @@ def _pair(text: str) -> tuple[str, str]:
 
 def parser() -> argparse.ArgumentParser:
     """The options of `kafkaproto broker`."""
-    made = _Parser(prog="kafkaproto broker", description="A Kafka broker to test against.")
+    made = Parser(prog="kafkaproto broker", description="A Kafka broker to test against.")
     made.add_argument("--brokers", type=_brokers, default=1, metavar="N", help="how many brokers; ids are 0 to N-1 (1)")
     made.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
     made.add_argument(
-        "--port", type=_port, default=9092, help="port of broker 0, the others follow; 0 for free ports (9092)"
+        "--port", type=port, default=9092, help="port of broker 0, the others follow; 0 for free ports (9092)"
     )
     made.add_argument(
         "--topic",
@@ -113,21 +89,21 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--semantics",
-        type=_one_of(SEMANTICS),
+        type=one_of(SEMANTICS),
         default="kip",
         metavar="|".join(SEMANTICS),
         help="where the KIPs and the shipped broker differ (kip)",
     )
     made.add_argument(
         "--release",
-        type=_one_of(RELEASES),
+        type=one_of(RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
         help="whose API versions (3.9)",
     )
     made.add_argument(
         "--profile",
-        type=_one_of(PROFILES),
+        type=one_of(PROFILES),
         default="test",
         metavar="|".join(PROFILES),
         help="defaults for tests, or Kafka's own (test)",
@@ -142,22 +118,14 @@ def parser() -> argparse.ArgumentParser:
         "--trace", metavar="DIR", help="record all traffic, without the records, into files in this folder"
     )
     made.add_argument("--seed", type=_seed, default=0, metavar="N", help="of all ids that are drawn (0)")
-    made.add_argument(
-        "--log-level",
-        type=_one_of(LOG_LEVELS),
-        default="info",
-        metavar="|".join(LOG_LEVELS),
-        help="of what goes to stderr (info)",
-    )
+    log_level(made)
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT. Returns the exit status; 2 for a bad option or setting, told in one line."""
     options = parser().parse_args(arguments)
-    logging.basicConfig(
-        level=options.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    log_to_stderr(options)
     gc.set_threshold(GC_THRESHOLD, 50, 50)
     try:
         asyncio.run(_run(options))
