@@ -4,6 +4,7 @@ import gc
 import sys
 
 USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against; `kafkaproto broker --help` shows the options
+       kafkaproto proxy [options]      records what clients and any cluster say to each other
        kafkaproto decode [options]     bytes to JSON, with the offset of every field
        kafkaproto encode [options]     JSON to bytes
        kafkaproto show API VERSION     the layout of a version, and the code made from it
@@ -20,6 +21,8 @@ def main() -> int:
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if command == "broker":
         return broker(arguments)
+    if command == "proxy":
+        return proxy(arguments)
     if command in ("decode", "encode", "show", "apis"):
         from kafkaproto.command_line import main as codec_command
 
@@ -38,6 +41,16 @@ def broker(arguments: list[str]) -> int:
     gc.disable()  # nothing that imports leave is garbage; the broker turns it on again
     try:
         from broker.server.main import main as run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        return 0
+
+
+def proxy(arguments: list[str]) -> int:
+    """`kafkaproto proxy`. Whoever interrupts it while it still imports sees no traceback."""
+    try:
+        from broker.server.proxy_main import main as run
 
         return run(arguments)
     except KeyboardInterrupt:

@@ -89,6 +89,11 @@ class Relay:
         self._from_broker += data
         return b"".join(frame(self._answer(one, now_ns)) for one in _frames(self._from_broker, None))
 
+    @property
+    def waiting(self) -> int:
+        """How many requests have no answer yet."""
+        return len(self._asked)
+
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     def _request(self, one: memoryview, now_ns: int) -> bytes | None:

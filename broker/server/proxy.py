@@ -1,0 +1,317 @@
+"""`kafkaproto proxy`: stands in front of any cluster, tells clients its own addresses, and records a trace of what goes through.
+
+A local port for each broker that answers name. It moves bytes and keeps no answer longer than it takes to arrive: who does not read is not
+read from. TLS is not spoken. Knows nothing of messages: that is `broker.relay`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+from broker.clock import SystemClock, monotonic_ns
+from broker.config import ConfigError
+from broker.relay import NotKafka, Relay
+from broker.server.trace_writer import TraceWriter
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.errors import ProtocolError
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
+from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.trace.format import Event
+
+logger = logging.getLogger("kafkaproto.proxy")
+
+READ_BYTES = 256 * 1024
+BACKLOG = 512
+ASK_SECONDS = 10.0
+CLIENT_ID = "kafkaproto-proxy"
+UNKNOWN_BROKER = -1
+API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
+"""Every broker since 0.10 answers these."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+Address = tuple[str, int]
+
+
+class Door:
+    """A local port, and the broker behind it. broker: its id, -1 until an answer told it."""
+
+    def __init__(self, listening: socket.socket, to: Address) -> None:
+        self.socket = listening
+        self.port: int = listening.getsockname()[1]
+        self.to = to
+        self.broker = UNKNOWN_BROKER
+        self.server: asyncio.Server | None = None
+
+
+class Proxy:
+    """`await start()`, then `bootstrap` is where clients go; `await stop()` closes everything.
+
+    to: a broker of the cluster. host, port: where to listen; further brokers get the ports that follow, or, with 0 or where those are taken,
+    free ones.
+    """
+
+    def __init__(self, to: Address, trace: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0) -> None:
+        self._to = to
+        self._folder = trace
+        self._host = host
+        self._next_port = port
+        self._doors: dict[Address, Door] = {}
+        self._seq = itertools.count(1)
+        self._connections = itertools.count(1)
+        self._running: set[asyncio.Task[None]] = set()
+        self._writer: TraceWriter | None = None
+
+    async def start(self) -> None:
+        """Raises ConfigError, in one line, when nothing answers at `to`, nothing can be bound, or the trace's folder is no good."""
+        advertised = await self._ask_versions()
+        brokers = await self._ask_brokers()
+        try:
+            door = self._bind(self._to, self._next_port)
+            self._next_port += bool(self._next_port)
+            self._writer = self._begin_trace(advertised, brokers)
+            for broker in sorted(brokers, key=lambda one: one["id"]):
+                self._local(broker["id"], broker["host"], broker["port"])
+            await self._serve(door)
+        except BaseException:
+            await self.stop()
+            raise
+
+    @property
+    def bootstrap(self) -> str:
+        """host:port for clients."""
+        return _shown((self._host, self._doors[self._to].port))
+
+    async def stop(self) -> None:
+        """Close everything; what was recorded is in the trace."""
+        for door in self._doors.values():
+            if door.server is not None:
+                door.server.close()
+            door.socket.close()
+        while self._running:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+        if self._writer is not None:
+            self._writer.close()
+
+    # ---- what is behind ------------------------------------------------------------------------------------------------------
+
+    async def _ask_versions(self) -> dict[str, list[int]]:
+        try:
+            answer = await self._ask(ApiVersionsRequest(), ApiKey.API_VERSIONS, API_VERSIONS_VERSION)
+        except (OSError, EOFError, TimeoutError, ProtocolError) as error:
+            raise ConfigError(
+                f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give one with --to, for example --to localhost:9092 "
+                f"(a listener without TLS)"
+            ) from None
+        return {str(one.api_key): [one.min_version, one.max_version] for one in answer.api_keys}
+
+    async def _ask_brokers(self) -> list[dict[str, Any]]:
+        """Who is in the cluster; nobody where that is told to those only who have logged in."""
+        try:
+            answer = await self._ask(MetadataRequest([]), ApiKey.METADATA, METADATA_VERSION)
+        except (OSError, EOFError, TimeoutError, ProtocolError) as error:
+            logger.info(
+                "the brokers are learnt from clients' answers: asked now, %s says: %s", _shown(self._to), _why(error)
+            )
+            return []
+        return [{"id": one.node_id, "host": one.host, "port": one.port, "rack": one.rack} for one in answer.brokers]
+
+    async def _ask(self, request: Any, key: int, version: int) -> Any:
+        async with asyncio.timeout(ASK_SECONDS):
+            reader, writer = await asyncio.open_connection(*self._to)
+            try:
+                out = start_frame()
+                encode_request_header(RequestHeader(key, version, 0, CLIENT_ID), out)
+                codec(key, version).encode_request(request, out, None)
+                finish_frame(out)
+                writer.write(out)
+                length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
+                view = memoryview(await reader.readexactly(length))
+            finally:
+                writer.close()
+        _, at = decode_response_header(key, version, view, 0, len(view))
+        return codec(key, version).decode_response(view, at, len(view))[0]
+
+    def _begin_trace(self, advertised: dict[str, list[int]], brokers: list[dict[str, Any]]) -> TraceWriter:
+        wall_ms = SystemClock().now_ms()
+        return TraceWriter(
+            self._folder,
+            f"{datetime.fromtimestamp(wall_ms / 1000, UTC):%Y%m%dT%H%M%S}-{os.getpid()}",
+            {
+                "recorder": "kafkaproto proxy",
+                "to": _shown(self._to),
+                "wall_ms": wall_ms,
+                "at_ns": monotonic_ns(),
+                "clock_ms": 0,
+                "brokers": [
+                    {"id": one["id"], "rack": one["rack"], "listeners": {"": [one["host"], one["port"]]}}
+                    for one in brokers
+                ],
+                "advertised": advertised,
+            },
+        )
+
+    # ---- doors ---------------------------------------------------------------------------------------------------------------
+
+    def _local(self, broker: int, host: str, port: int) -> int:
+        """The local port of a broker, opened when it is first named: what connects before it is served waits in the kernel."""
+        told = host, port
+        if told not in self._doors and port == self._to[1] and host in _LOOPBACK and self._to[0] in _LOOPBACK:
+            told = self._to
+        door = self._doors.get(told)
+        if door is None:
+            door = self._bind(told, self._next_port)
+            self._next_port += bool(self._next_port)
+            self._start(self._serve(door))
+        if broker != UNKNOWN_BROKER and door.broker != broker:
+            door.broker = broker
+            logger.info("broker %d at %s is behind port %d", broker, _shown(told), door.port)
+        return door.port
+
+    def _bind(self, to: Address, port: int) -> Door:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        try:
+            try:
+                listening = socket.create_server((self._host, port), family=family, backlog=BACKLOG)
+            except OSError:
+                if not self._doors or not port:
+                    raise
+                logger.warning("port %d is taken; a free one is used for %s", port, _shown(to))
+                listening = socket.create_server((self._host, 0), family=family, backlog=BACKLOG)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"cannot listen on {_shown((self._host, port))}: {_why(error)}; choose another with --listen, or --listen 0 for any free one"
+            ) from None
+        if self._host not in _LOOPBACK:
+            logger.warning("port %d listens on %s: others can reach it", listening.getsockname()[1], self._host)
+        door = self._doors[to] = Door(listening, to)
+        return door
+
+    async def _serve(self, door: Door) -> None:
+        door.server = await asyncio.start_server(
+            lambda reader, writer: self._start(self._connection(door, reader, writer)),
+            sock=door.socket,
+            limit=READ_BYTES,
+        )
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    # ---- connections ---------------------------------------------------------------------------------------------------------
+
+    async def _connection(self, door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = next(self._connections)
+        peer, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+        self._event("opened", door, connection=number, listener=_shown(here[:2]), peer=peer[0], port=peer[1])
+        open_ends = [writer]
+        try:
+            answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
+            open_ends.append(upstream)
+            assert self._writer is not None
+            relay = Relay(
+                number,
+                lambda: door.broker,
+                lambda broker, host, port: (here[0], self._local(broker, host, port)),
+                lambda: next(self._seq),
+                self._writer.put,
+            )
+            await _both_ways(relay, (reader, writer), (answers, upstream))
+            if relay.waiting:
+                logger.warning(
+                    "connection %d: the broker at %s closed it with %d requests unanswered",
+                    number,
+                    _shown(door.to),
+                    relay.waiting,
+                )
+        except NotKafka as error:
+            logger.warning("connection %d from %s is closed: %s", number, peer[0], error)
+        except OSError as error:
+            if len(open_ends) == 1:
+                logger.warning(
+                    "connection %d from %s is closed: no broker at %s: %s",
+                    number,
+                    peer[0],
+                    _shown(door.to),
+                    _why(error),
+                )
+            else:
+                logger.info(
+                    "connection %d from %s to the broker at %s ended: %s", number, peer[0], _shown(door.to), _why(error)
+                )
+        except asyncio.CancelledError:
+            for one in open_ends:
+                one.transport.abort()
+            raise
+        finally:
+            for one in open_ends:
+                one.close()
+            self._event("closed", door, connection=number)
+            for one in open_ends:
+                with contextlib.suppress(OSError):
+                    await one.wait_closed()
+
+    def _event(self, kind: str, door: Door, **facts: Any) -> None:
+        assert self._writer is not None
+        told = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
+        self._writer.put(Event(kind, {**told, **facts}))
+
+
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _both_ways(relay: Relay, client: Ends, broker: Ends) -> None:
+    """Until the broker has no more to say. A client that says no more still gets its answers. Raises NotKafka and OSError."""
+    asks = asyncio.ensure_future(_requests(relay, client, broker[1]))
+    answers = asyncio.ensure_future(_answers(relay, broker[0], client[1]))
+    try:
+        await asyncio.wait((asks, answers), return_when=asyncio.FIRST_COMPLETED)
+        if asks.done():
+            asks.result()
+        await answers
+    finally:
+        for task in (asks, answers):
+            task.cancel()
+        await asyncio.gather(asks, answers, return_exceptions=True)
+
+
+async def _requests(relay: Relay, client: Ends, broker: asyncio.StreamWriter) -> None:
+    reader, back = client
+    while data := await reader.read(READ_BYTES):
+        on, answer = relay.requested(data, monotonic_ns())
+        if answer:
+            back.write(answer)
+        if on:
+            broker.write(on)
+            await broker.drain()
+    broker.write_eof()
+
+
+async def _answers(relay: Relay, broker: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+    while data := await broker.read(READ_BYTES):
+        client.write(relay.answered(data, monotonic_ns()))
+        await client.drain()
+
+
+def _shown(address: Any) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"no answer within {ASK_SECONDS:.0f} s"
+    if isinstance(error, EOFError):
+        return "the connection was closed"
+    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or repr(error)
