@@ -1,0 +1,322 @@
+"""`kafkaproto proxy`: real clients go through it and never around it, and its trace is the broker's own, less what only a broker knows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.config import ConfigError
+from broker.server.proxy import CLIENT_ID, Proxy
+from broker.testing import TestCluster, cluster
+from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.trace.decoded import Decoded
+from kafkaproto.trace.format import Event, Exchange, Trace, files_of
+from pipeline.trace import tables as job
+from pipeline.trace.schema import TABLES
+from tests.broker.wire import batch, fetch, metadata, produce
+from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.conformance.client import Closed, Connection
+from tests.pipeline.trace.test_tables import rows
+
+pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)]
+
+ROOT = Path(__file__).resolve().parents[3]
+WAIT_SECONDS = 20
+
+
+@contextmanager
+def proxied(to: str, trace: Path, port: int = 0) -> Iterator[str]:
+    """A proxy in a thread; where clients go."""
+    host, _, number = to.rpartition(":")
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def run(work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    async def made() -> Proxy:
+        return Proxy((host, int(number)), trace, port=port)
+
+    proxy = run(made())
+    try:
+        run(proxy.start())
+        try:
+            yield proxy.bootstrap
+        finally:
+            run(proxy.stop())
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def entries(folder: Path) -> list[Exchange | Event]:
+    return [entry for file in files_of(folder) for entry in Trace(file).entries()]
+
+
+def ask(connection: Connection, request: Any, version: int) -> Any:
+    connection.send_bytes(connection.frame(request, version))
+    found = connection.take(WAIT_SECONDS)
+    assert found is not None
+    return connection.decode(*found, 0.0).message
+
+
+def connect(address: str, client_id: str = "raw") -> Connection:
+    host, port = address.split(":")
+    return Connection(host, int(port), client_id)
+
+
+def kafka_python(bootstrap: str) -> None:
+    from kafka import KafkaConsumer, KafkaProducer
+
+    producer = KafkaProducer(bootstrap_servers=bootstrap, client_id="kp", batch_size=4000)
+    for i in range(120):
+        producer.send("t", b"x" * 300, partition=i % 6)
+    producer.flush()
+    producer.close()
+    consumer = KafkaConsumer(
+        "t", bootstrap_servers=bootstrap, client_id="kc", group_id="g", auto_offset_reset="earliest"
+    )
+    seen = 0
+    while seen < 120:
+        seen += sum(map(len, consumer.poll(500).values()))
+    consumer.close()
+
+
+def confluent(bootstrap: str) -> None:
+    from confluent_kafka import Consumer, Producer
+
+    producer = Producer({"bootstrap.servers": bootstrap, "client.id": "cp"})
+    for i in range(120):
+        producer.produce("t", b"y" * 300, partition=i % 6)
+    assert producer.flush(WAIT_SECONDS) == 0
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "client.id": "cc", "group.id": "h", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["t"])
+    seen = 0
+    while seen < 120:
+        message = consumer.poll(1)
+        seen += message is not None and message.error() is None
+    consumer.close()
+
+
+def without_numbers(out: Path, table: str) -> list[str]:
+    """Rows in any order, of all but the proxy's own questions, without what differs: times, counts, and what only a broker knows."""
+    own = {row["seq"] for row in rows(out, "requests") if row["client_id"] == CLIENT_ID}
+    differs = {"run", "seq", "conn", "hour", "received_ns", "handled_ns", "ready_ns", "sent_ns", "begun_ns"}
+    differs |= {column.name for column in TABLES[table] if column.broker_only}
+    kept = [row for row in rows(out, table) if row["seq"] not in own]
+    return sorted(str([(name, value) for name, value in row.items() if name not in differs]) for row in kept)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("clients", [kafka_python, confluent])
+def test_clients_go_through_it_and_its_trace_is_that_of_the_brokers(
+    clients: Callable[[str], None], tmp_path: Path
+) -> None:
+    with (
+        cluster(3, {"t": 6}, trace=tmp_path / "broker") as c,
+        proxied(c.bootstrap_servers[0], tmp_path / "proxy") as bootstrap,
+    ):
+        clients(bootstrap)
+    told, seen = entries(tmp_path / "broker"), entries(tmp_path / "proxy")
+    opened = [[e for e in one if isinstance(e, Event) and e.kind == "opened"] for one in (told, seen)]
+    assert len(opened[0]) == len(opened[1]) + 2, "its own two questions, and nobody who goes around it"
+    for name in ("broker", "proxy"):
+        job.build(tmp_path / name, tmp_path / f"{name}-out", job.without_spark)
+    for table in ("requests", "partitions", "batches"):
+        found = without_numbers(tmp_path / "proxy-out", table)
+        assert found == without_numbers(tmp_path / "broker-out", table)
+        assert len(found) > 10
+    assert {row["broker"] for row in rows(tmp_path / "proxy-out", "requests")} == {0, 1, 2}
+    assert all(row["clock_ms"] is row["held"] is None for row in rows(tmp_path / "proxy-out", "requests"))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[tuple[TestCluster, str]]:
+    with cluster(1, {"t": 1}) as c, proxied(c.bootstrap, tmp_path / "proxy") as bootstrap:
+        yield c, bootstrap
+
+
+def test_metadata_names_the_proxy_in_every_version(bench: tuple[TestCluster, str]) -> None:
+    _, bootstrap = bench
+    one = connect(bootstrap)
+    for version in range(13):
+        answer = ask(one, MetadataRequest([] if version == 0 else None), version)
+        assert [f"{broker.host}:{broker.port}" for broker in answer.brokers] == [bootstrap]
+    one.close()
+
+
+def test_requests_in_a_row_and_those_without_answers_keep_their_order(bench: tuple[TestCluster, str]) -> None:
+    _, bootstrap = bench
+    one = connect(bootstrap)
+    one.send_bytes(
+        one.frame(produce("t", batch(b"x"), acks=0), 9)
+        + b"".join(one.frame(metadata(["t"]), version) for version in (9, 12, 1))
+        + one.frame(produce("t", batch(b"z" * 900_000)), 9)
+        + one.frame(fetch(("t", 0, 0), max_bytes=1 << 24, partition_max=1 << 24), 11)
+    )
+    one.socket.shutdown(socket.SHUT_WR)
+    answers = [one.take(WAIT_SECONDS) for _ in range(5)]
+    assert [answer[0] for answer in answers if answer] == [2, 3, 4, 5, 6]
+    assert answers[-1] is not None and len(answers[-1][1]) > 900_000
+    with pytest.raises(Closed):
+        one.take(WAIT_SECONDS)
+    one.close()
+
+
+def test_what_it_cannot_read_goes_through_as_it_is(tmp_path: Path) -> None:
+    """A broker of the future: an API that nobody knows, Metadata in version 99, ApiVersions that offer it."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    sock, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=answer, args=(sock,), daemon=True).start()
+
+        def answer(sock: socket.socket) -> None:
+            with sock, sock.makefile("rwb") as file:
+                while length := file.read(4):
+                    data = file.read(int.from_bytes(length, "big"))
+                    heard.append(data)
+                    body = b"future"
+                    if data[:2] == b"\0\x12":  # ApiVersions: Metadata up to version 99, API 999
+                        body = b"\0\0" + b"\0\0\0\2" + b"\0\3\0\0\0\x63" + b"\3\xe7\0\0\0\1"
+                    elif data[:4] == b"\0\3\0\1":
+                        return  # nobody is told who is in the cluster
+                    file.write((4 + len(body)).to_bytes(4, "big") + data[4:8] + body)
+                    file.flush()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        to = f"127.0.0.1:{listener.getsockname()[1]}"
+        with proxied(to, tmp_path / "proxy") as bootstrap:
+            one = connect(bootstrap)
+            for start in (b"\3\xe7\0\0", b"\0\3\0\x63", b"\0\x12\0\0", b"\0\x12\0\x63"):
+                request = start + b"\0\0\0\7" + b"\xff\xff"
+                one.send_bytes(len(request).to_bytes(4, "big") + request)
+                found = one.take(WAIT_SECONDS)
+                assert found is not None and found[0] == 7
+                if start in (b"\3\xe7\0\0", b"\0\3\0\x63"):
+                    assert heard[-1] == request and found[1][4:] == b"future"
+                elif start == b"\0\x12\0\0":
+                    assert found[1][4:] == b"\0\0" + b"\0\0\0\2" + b"\0\3\0\0\0\x0d" + b"\3\xe7\0\0\0\1"
+                else:
+                    assert heard[-1][:4] == b"\0\x12\0\0", "it is answered here, so that no later version is spoken"
+                    assert found[1][4:6] == b"\0\x23"
+            one.close()
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    assert next(e.request for e in entries(tmp_path / "proxy") if isinstance(e, Exchange))[:2] == b"\3\xe7"
+    job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
+    assert [row["trouble"] is None for row in rows(tmp_path / "out", "requests")] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [(b"\x16\x03\x01\x02\x00\x01", "TLS"), (b"GET / HTTP/1.1\r\n", "not Kafka's protocol")],
+)
+def test_who_speaks_something_else_is_closed_with_a_reason(
+    bench: tuple[TestCluster, str], first: bytes, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, bootstrap = bench
+    one = connect(bootstrap)
+    with caplog.at_level(logging.WARNING, "kafkaproto.proxy"):
+        one.send_bytes(first)
+        with pytest.raises(Closed):
+            one.take(WAIT_SECONDS)
+    assert said in caplog.text
+    one.close()
+
+
+def test_a_broker_that_is_gone_closes_the_clients_connection(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with cluster(2, {"t": 1}) as c, proxied(c.bootstrap_servers[0], tmp_path / "proxy") as bootstrap:
+        first = connect(bootstrap)
+        [other] = {f"{b.host}:{b.port}" for b in ask(first, metadata(["t"]), 9).brokers} - {bootstrap}
+        one = connect(other)
+        ask(one, metadata(["t"]), 9)
+        with caplog.at_level(logging.WARNING, "kafkaproto.proxy"):
+            c.broker(1).stop()
+            with pytest.raises(Closed):
+                one.take(WAIT_SECONDS)
+            again = connect(other)
+            with pytest.raises(Closed):
+                again.take(WAIT_SECONDS)
+        assert f"no broker at {c.bootstrap_servers[1]}" in caplog.text
+        ask(first, metadata(["t"]), 9)
+        for connection in (first, one, again):
+            connection.close()
+
+
+def test_a_client_that_does_not_read_holds_up_nobody_and_takes_no_memory(bench: tuple[TestCluster, str]) -> None:
+    """Answers wait in the broker: the proxy stops reading where its client does."""
+    c, bootstrap = bench
+    slow, quick = connect(bootstrap, "slow"), connect(bootstrap, "quick")
+    ask(quick, produce("t", batch(b"z" * 900_000)), 9)
+    count = 200
+    slow.send_bytes(
+        b"".join(slow.frame(fetch(("t", 0, 0), max_bytes=1 << 24, partition_max=1 << 24), 11) for _ in range(count))
+    )
+    served, unchanged = -1, 0
+    while unchanged < 100:
+        ask(quick, metadata(["t"]), 9)
+        now = len(c.journal.requests(client_id="slow"))
+        served, unchanged = now, unchanged + 1 if now == served else 0
+    assert served < count / 2
+    for number in range(count):
+        found = slow.take(WAIT_SECONDS)
+        assert found is not None and found[0] == number + 1 and len(found[1]) > 900_000
+    slow.close()
+    quick.close()
+
+
+def test_where_no_broker_answers_it_says_so_and_ends(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        nobody = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(ConfigError, match=f"no Kafka broker answers at {nobody}"), proxied(nobody, tmp_path / "proxy"):
+        pass
+    assert not (tmp_path / "proxy").exists()
+
+
+def test_the_command_tells_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None:
+    with cluster(1, {"t": 1}) as c:
+        command = [sys.executable, str(ROOT / "kafkaproto_cli.py"), "proxy", "--listen", "0", "--to", c.bootstrap]
+        with subprocess.Popen(
+            [*command, "--trace", str(tmp_path / "proxy")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None and process.stderr is not None
+            bootstrap = process.stdout.readline().strip()
+            one = connect(bootstrap)
+            ask(one, metadata(["t"]), 9)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WAIT_SECONDS) == 0
+            said = process.stderr.read()
+            one.close()
+    assert "Traceback" not in said and "Warning" not in said
+    assert [Decoded(e).api for e in entries(tmp_path / "proxy") if isinstance(e, Exchange)] == ["Metadata"]
+    kinds = [e.kind for e in entries(tmp_path / "proxy") if isinstance(e, Event)]
+    assert kinds == ["opened", "closed"]
+
+
+@pytest.mark.parametrize("options", [[], ["--listen", "x", "--to", "a:1"], ["--listen", "0", "--to", "nowhere"]])
+def test_a_mistake_is_told_in_one_line(options: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "kafkaproto_cli.py"), "proxy", *options, "--trace", str(tmp_path / "t")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("kafkaproto proxy: ")
