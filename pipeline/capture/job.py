@@ -57,7 +57,7 @@ _PACKETS_DDL = (
 )
 
 _FOUND = "found"
-_TOPIC, _BROKER, _SERVER, _LEFT_OUT = "topic", "broker", "server", "left out"
+_TOPIC, _BROKER, _OFFERED, _SERVER, _LEFT_OUT = "topic", "broker", "offered", "server", "left out"
 _FOUND_SCHEMA = pa.schema([("run", pa.int32()), ("what", pa.string()), ("name", pa.string()), ("value", pa.string()), ("n", pa.int64())])  # fmt: skip
 _FOUND_DDL = "run int, what string, name string, value string, n bigint"
 _TOLD_DDL = "run string, text string, torn boolean"
@@ -92,7 +92,7 @@ def with_spark(spark: SparkSession, runs: list[Run], save: Save) -> list[Told]:
         ]
         for table in TABLES:
             save(_filled(spark, made, table, brokers, topics), table)
-        told = [row for run, (_, left_out) in zip(runs, found, strict=True) for row in events(run, left_out)]
+        told = [row for run, one in zip(runs, found, strict=True) for row in events(run, *one)]
         save(spark.createDataFrame(_in_order("events", told), ddl("events")), "events")
         said = made.where(f"table = '{TOLD}'").select(f"{TOLD}.*").collect()
     finally:
@@ -119,6 +119,8 @@ def _found(made: DataFrame, runs: list[Run]) -> list[tuple[Filled, Counter[str]]
         elif row.what == _BROKER:
             host, _, port = row["name"].rpartition(":")
             known[row.run].brokers[host, int(port)] = int(row.value)
+        elif row.what == _OFFERED:
+            known[row.run].offered(int(row["name"]), *map(int, row.value.split()))
         elif row.what == _SERVER:
             servers[row.run].add(row["name"])
         else:
@@ -241,6 +243,8 @@ class _Out:
                 self._found(run, _TOPIC, topic_id, name)
             for (host, port), broker in tabled.known.brokers.items():
                 self._found(run, _BROKER, f"{host}:{port}", str(broker))
+            for key, (lowest, highest) in tabled.known.advertised.items():
+                self._found(run, _OFFERED, str(key), f"{lowest} {highest}")
             for server in tabled.servers:
                 self._found(run, _SERVER, server)
 

@@ -79,6 +79,7 @@ class Filled:
 
     def __init__(self, known: Known, servers: Iterable[str]) -> None:
         self.topics = known.topics
+        self.advertised = {str(key): list(versions) for key, versions in sorted(known.advertised.items())}
         self.brokers = {server: _broker_id(server, known.brokers) for server in servers}
 
     def fill(self, row: Row, server: str) -> Row:
@@ -107,11 +108,11 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def events(run: Run, left_out: Counter[str]) -> list[Row]:
-    """What the file is, and how many packets are in no row, as rows of the table of events."""
+def events(run: Run, filled: Filled, left_out: Counter[str]) -> list[Row]:
+    """What the file is, what its brokers offer, and how many packets are in no row, as rows of the table of events."""
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
     begun = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}
-    told = [Event("meta", {**run.meta, **begun})]
+    told = [Event("meta", {**run.meta, "advertised": filled.advertised, **begun})]
     if left_out:
         told.append(Event("left_out", {**begun, "packets": dict(sorted(left_out.items()))}))
     return [row for one in told for _, row in rows.of(one)]
@@ -142,7 +143,7 @@ def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
         table: sorted((filled.fill(row, server) for server, row in rows), key=lambda row: row["seq"])
         for table, rows in found.items()
     }
-    whole["events"][:0] = events(run, left_out)
+    whole["events"][:0] = events(run, filled, left_out)
     for table, rows in whole.items():
         for at in range(0, len(rows), ROWS_PER_BATCH):
             yield table, pa.RecordBatch.from_pylist(rows[at : at + ROWS_PER_BATCH], SCHEMAS[table])

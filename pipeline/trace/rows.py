@@ -26,11 +26,17 @@ MS_PER_HOUR = 3_600_000
 
 
 class Known:
-    """What answers told, whoever asked. topics: topic id in hex to name. brokers: (host, port) to id."""
+    """What answers told, whoever asked. topics: topic id in hex to name. brokers: (host, port) to id. advertised: API key to the widest
+    range of versions that a broker offered."""
 
     def __init__(self) -> None:
         self.topics: dict[str, str] = {}
         self.brokers: dict[tuple[str, int], int] = {}
+        self.advertised: dict[int, tuple[int, int]] = {}
+
+    def offered(self, key: int, lowest: int, highest: int) -> None:
+        before = self.advertised.get(key, (lowest, highest))
+        self.advertised[key] = min(before[0], lowest), max(before[1], highest)
 
 
 class Rows:
@@ -128,6 +134,9 @@ class Rows:
             }
             if header.api_key == ApiKey.METADATA:
                 self._known.brokers |= {(one.host, one.port): one.node_id for one in response.brokers}
+        elif header.api_key == ApiKey.API_VERSIONS and response is not None:
+            for one_api in response.api_keys:
+                self._known.offered(one_api.api_key, one_api.min_version, one_api.max_version)
         elif header.api_key == ApiKey.FETCH:
             yield from _fetch(keys, one, response, self._sessions.asked(one.broker, request, response))
         elif header.api_key == ApiKey.PRODUCE:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkaproto.api import codec
 from kafkaproto.frame import frame
 from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
-from kafkaproto.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkaproto.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -57,8 +57,9 @@ def response(message: Any, key: int, version: int, number: int) -> bytes:
     return frame(out)
 
 
-def versions(number: int) -> tuple[bytes, bytes]:
-    return request(ApiVersionsRequest(), 18, 2, number), response(ApiVersionsResponse(), 18, 2, number)
+def versions(number: int, *offered: tuple[int, int, int]) -> tuple[bytes, bytes]:
+    answer = ApiVersionsResponse(api_keys=[ApiVersion(*one) for one in offered])
+    return request(ApiVersionsRequest(), 18, 2, number), response(answer, 18, 2, number)
 
 
 def produced(number: int, size: int = 500, acks: int = 1) -> tuple[bytes, bytes]:
@@ -121,6 +122,14 @@ def test_brokers_and_topics_are_named_by_whatever_answer_tells_them_also_later_a
     assert [row["topic"] for row in tables["batches"]] == ["t"]
     assert [row["broker"] for row in tables["requests"]] == [3, 3, 3, -1]
     assert [one["server"] for one in events(tables, "opened")] == ["127.0.0.1:9092"] * 2 + ["[::1]:9092"]
+
+
+def test_what_brokers_offer_is_told_of_the_whole_capture(made: Made) -> None:
+    wire = Wire()
+    talk(wire.connect(40_000), versions(1, (0, 0, 9), (1, 4, 16)))
+    talk(wire.connect(40_001), versions(1, (0, 3, 11)))
+    [meta] = events(made(wire), "meta")
+    assert meta["advertised"] == {"0": [0, 11], "1": [4, 16]}
 
 
 def test_what_only_a_broker_knows_is_null(made: Made) -> None:
