@@ -108,6 +108,7 @@ class Connection:
         self._number = number
         self._client = client
         self._given = given
+        self._server_name = ""
         self._streams = (Stream(), Stream())
         self._begun: dict[int, int] = {}
         """Who has shaken hands, with which number."""
@@ -241,6 +242,7 @@ class Connection:
 
     def _speaks(self, client: int) -> Iterator[Told]:
         self._client = client
+        self._server_name = str(self._server())
         held, self._held = self._held, []
         talk = self._conversation
         finders: tuple[Finder, Finder] = (talk.requests, talk.responses)
@@ -269,7 +271,7 @@ class Connection:
                 yield from self._told([talk.event("unreadable", one.stamp, why=one.why)])
 
     def _told(self, entries: Iterator[Entry] | list[Entry]) -> Iterator[Told]:
-        server = str(self._server())
+        server = self._server_name or str(self._server())
         for entry in entries:
             yield Told(self._number, server, entry)
 

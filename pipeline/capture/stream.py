@@ -90,6 +90,11 @@ class Stream:
             yield from self.flush(stamp)
             yield Hole(-1, LOST, stamp)
             self._expected = start
+        if start == self._expected and not self._waiting and not missing:  # as nearly always
+            self._expected += len(data)
+            self._last_ns = max(self._last_ns, stamp.ts_ns)
+            yield Data(data, Stamp(stamp.number, self._last_ns))
+            return
         if start + len(data) + missing > self._expected:
             insort(self._waiting, _Waiting(start, stamp.number, stamp.ts_ns, data, missing))
             self._waiting_bytes += len(data)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,13 @@ from kafkaproto.messages.metadata import (
 from kafkaproto.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkaproto.trace.pcap import RST, file_header, record
-from pipeline.capture.connections import CAPTURE_ENDS
+from pipeline.capture.connections import CAPTURE_ENDS, End, Pair, Seen
 from pipeline.capture.conversation import NO_ANSWER
+from pipeline.capture.link import segment_of
+from pipeline.capture.reading import Tabled
+from pipeline.capture.stream import Stamp
 from pipeline.trace import tables as job
+from pipeline.trace.reading import Run
 from tests.broker.wire import batch, metadata, produce
 from tests.pipeline.capture.wire import CLIENT, SERVER, Line, Wire
 from tests.pipeline.trace.test_tables import rows
@@ -340,6 +346,39 @@ def test_a_folder_of_captures_is_a_run_each_and_bad_ones_are_told(
     assert "run good.pcap: 1 requests" in said.out and "run torn.pcap0: 1 requests" in said.out
     assert job.main([str(good), str(tmp_path / "out"), "--without-spark", "--port", "9092"]) == 0
     assert capsys.readouterr().out == "nothing is new\n"
+
+
+def test_memory_does_not_grow_with_the_length_of_a_connection() -> None:
+    """Of all that is said nothing stays: after ten times the traffic as much is held."""
+
+    def held(rounds: int) -> int:
+        wire = Wire(largest=60_000)
+        line = wire.connect()
+        run = Run("r", {"wall_ms": 0, "at_ns": 0, "ports": []}, ("",), (0,), True)
+        tabled = Tabled(run)
+        pair: Pair | None = None
+        exchanges = [named(1), produced(2, 20_000), fetched(3, 20_000)]
+        tracemalloc.start()
+        try:
+            for _ in range(rounds):
+                talk(line, *exchanges)
+                for number, (at_ns, packet) in enumerate(wire.packets, 1):
+                    one = segment_of(101, packet, len(packet))
+                    source, to = End(one.source, one.source_port), End(one.to, one.to_port)
+                    by = int(to < source)
+                    pair = pair or Pair((to, source) if by else (source, to), frozenset())
+                    stamp = Stamp(number, at_ns)
+                    seen = Seen(stamp, by, one.sequence, one.acknowledged, one.flags, one.data, one.missing)
+                    for told in pair.take(seen):
+                        list(tabled.rows(told))
+                wire.packets.clear()
+            gc.collect()  # Python keeps tuples for later until then
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    held(10)  # what is imported and compiled once
+    assert held(200) < 1.5 * held(20)
 
 
 def bytes_of_a_capture() -> bytes:
