@@ -18,6 +18,7 @@ from typing import Any
 from broker.clock import SystemClock, monotonic_ns
 from broker.config import ConfigError
 from broker.relay import NotKafka, Relay
+from broker.server.server import LOOPBACK
 from broker.server.trace_writer import TraceWriter
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.errors import ProtocolError
@@ -36,7 +37,6 @@ CLIENT_ID = "kafkaproto-proxy"
 UNKNOWN_BROKER = -1
 API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
 """Every broker since 0.10 answers these."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 Address = tuple[str, int]
 
@@ -65,6 +65,8 @@ class Proxy:
         self._host = host
         self._next_port = port
         self._doors: dict[Address, Door] = {}
+        self._aliases: dict[Address, Address] = {}
+        """What a broker calls itself to how it was called with --to."""
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
         self._running: set[asyncio.Task[None]] = set()
@@ -79,6 +81,8 @@ class Proxy:
             self._next_port += bool(self._next_port)
             self._writer = self._begin_trace(advertised, brokers)
             for broker in sorted(brokers, key=lambda one: one["id"]):
+                if broker["port"] == self._to[1] and await _are_one(broker["host"], self._to[0]):
+                    self._aliases[broker["host"], broker["port"]] = self._to
                 self._local(broker["id"], broker["host"], broker["port"])
             await self._serve(door)
         except BaseException:
@@ -166,9 +170,7 @@ class Proxy:
     def _local(self, broker: int, host: str, port: int) -> int:
         """The local port of a broker, opened when it is first named: what connects before it is served waits in the kernel."""
         told = host, port
-        if told not in self._doors and port == self._to[1] and host in _LOOPBACK and self._to[0] in _LOOPBACK:
-            told = self._to
-        door = self._doors.get(told)
+        door = self._doors.get(self._aliases.get(told, told))
         if door is None:
             door = self._bind(told, self._next_port)
             self._next_port += bool(self._next_port)
@@ -192,7 +194,7 @@ class Proxy:
             raise ConfigError(
                 f"cannot listen on {_shown((self._host, port))}: {_why(error)}; choose another with --listen, or --listen 0 for any free one"
             ) from None
-        if self._host not in _LOOPBACK:
+        if self._host not in LOOPBACK:
             logger.warning("port %d listens on %s: others can reach it", listening.getsockname()[1], self._host)
         door = self._doors[to] = Door(listening, to)
         return door
@@ -302,6 +304,18 @@ async def _answers(relay: Relay, broker: asyncio.StreamReader, client: asyncio.S
     while data := await broker.read(READ_BYTES):
         client.write(relay.answered(data, monotonic_ns()))
         await client.drain()
+
+
+async def _are_one(name: str, other: str) -> bool:
+    """Whether two names are of one machine, as far as names can be looked up."""
+    if name == other:
+        return True
+    found: list[set[str]] = []
+    for one in (name, other):
+        with contextlib.suppress(OSError):
+            told = await asyncio.get_running_loop().getaddrinfo(one, None)
+            found.append({str(address[4][0]) for address in told})
+    return len(found) == 2 and bool(found[0] & found[1])
 
 
 def _shown(address: Any) -> str:

@@ -133,13 +133,15 @@ class Capture:
                 return
             try:
                 if start[:4] == _SECTION:
-                    self._section(body, order)
+                    self._section(file, size, body, order)
                 elif kind == _INTERFACE:
                     interfaces.append(_interface(body[:-4], order))
                 elif kind in (_PACKET, _OLD_PACKET, _SIMPLE_PACKET):
                     found = _packet(kind, body[:-4], order, interfaces, last_ns)
                     last_ns = found[0]
                     yield found
+            except CaptureError:
+                raise
             except (struct.error, IndexError, ValueError) as error:
                 raise self._error(file, size, f"a block of type {kind} cannot be read: {error}") from None
 
@@ -149,10 +151,10 @@ class Capture:
             raise self._error(file, len(start), "a section without a byte order begins")
         return order
 
-    def _section(self, body: bytes, order: str) -> None:
+    def _section(self, file: BinaryIO, size: int, body: bytes, order: str) -> None:
         major, minor = struct.unpack_from(order + "HH", body)
         if major != 1:
-            raise CaptureError(f"{self.path} is a pcapng file of version {major}.{minor}, and only 1 is known")
+            raise self._error(file, size, f"a section of pcapng version {major}.{minor} begins, and only 1 is known")
 
     def _ends_at(self, file: BinaryIO, left: int) -> None:
         self.torn = f"{self.path}: {left} bytes at byte {file.tell() - left} are no whole packet, and are left out"

@@ -160,6 +160,17 @@ def test_metadata_names_the_proxy_in_every_version(bench: tuple[TestCluster, str
     one.close()
 
 
+def test_a_broker_that_calls_itself_otherwise_has_one_port_only(tmp_path: Path) -> None:
+    with cluster(1, {"t": 1}, {"advertised.listeners": "PLAINTEXT://localhost:0"}) as c:
+        [(_, port)] = c.server._bound[0]
+        with proxied(f"127.0.0.1:{port}", tmp_path / "proxy") as bootstrap:
+            one = connect(bootstrap)
+            [broker] = ask(one, metadata(["t"]), 9).brokers
+            assert f"{broker.host}:{broker.port}" == bootstrap
+            one.close()
+    assert {e.broker for e in entries(tmp_path / "proxy") if isinstance(e, Exchange)} == {0}
+
+
 def test_requests_in_a_row_and_those_without_answers_keep_their_order(bench: tuple[TestCluster, str]) -> None:
     _, bootstrap = bench
     one = connect(bootstrap)

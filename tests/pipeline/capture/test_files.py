@@ -80,7 +80,7 @@ def test_pcapng_with_sections_interfaces_units_and_blocks_that_nobody_knows(tmp_
         (b"hello world", "begins with 68 65 6c 6c"),
         (b"\x1f\x8b\x08\x00", "compressed"),
         (pcap("<", 0xA1B2C3D4, version=3), "version 3.4, and only 2 is known"),
-        (section("<", 2), "version 2.0, and only 1 is known"),
+        (section("<", 2), "at byte 0: a section of pcapng version 2.0 begins, and only 1 is known"),
         (pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 1 << 30, 1), "at byte 24: a packet of 1073741824 bytes"),
         (section("<") + struct.pack("<II", 6, 5), "at byte 28: a block of 5 bytes"),
         (section("<") + enhanced("<", 3, 0, b"", 0), "at byte 28: a block of type 6"),
