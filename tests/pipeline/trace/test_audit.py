@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -19,7 +16,6 @@ import pytest
 from broker.quota.windows import throttle_ms
 from broker.testing import TestCluster, cluster
 from kafkaproto.trace.format import files_of
-from pipeline import session
 from pipeline.trace import tables as job
 from pipeline.trace.audit.__main__ import FAILED, RULES, UNREADABLE, WARNED, as_json, audit, main, status, text
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
@@ -41,35 +37,16 @@ pytestmark = [
 
 ROOT = Path(__file__).resolve().parents[3]
 RATE = 60_000
+CONFIG = {
+    "quota.window.num": "2",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "0.broker.rack": "a",
+    "1.broker.rack": "b",
+    "2.broker.rack": "c",
+}
+WITHOUT_TRANSACTIONS = "11 aborted"
+"""The one rule that a broker without transactions exercises with no client: `broken.reads_transactions` does."""
 Rows = dict[str, list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """Without the connector. Where a worker has a session already that is used; else the JVM ends with the module, as the next one wants
-    its connector from the start."""
-    try:
-        from pyspark import SparkContext
-        from pyspark.sql import SparkSession
-    except ImportError:
-        pytest.fail("pyspark is missing: run `make test`, or pip install -e '.[dev,spark]'")
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
-        return
-    scratch = session.scratch_folder()
-    with tempfile.TemporaryFile("w+") as log, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = session.start("kafkaproto tests", scratch, log, connector=False)
-        yield made
-        made.stop()
-        gateway = SparkContext._gateway
-        assert gateway is not None
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait(30)
-        SparkContext._gateway = SparkContext._jvm = None
-    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def ask(connection: Connection, request: Any, version: int) -> Any:
@@ -80,14 +57,26 @@ def ask(connection: Connection, request: Any, version: int) -> Any:
 
 
 def work(c: TestCluster) -> None:
-    """Writing and reading under quotas, a fetch outside the log, an acks=0."""
-    from kafka import KafkaConsumer, KafkaProducer
-
+    """Three clients that people use, on three brokers in three racks: quotas, sessions, transactions' isolation, idempotence, racks, a broker
+    that goes and comes back, a topic that is made again under its name."""
     c.set_quota(client_id="p", producer_byte_rate=RATE)
     c.set_quota(client_id="r", consumer_byte_rate=RATE)
+    _kafka_python(c)
+    _confluent(c)
+    _raw(c)
+    c.broker(2).stop()
+    c.broker(2).start()
+    c.delete_topic("t")
+    c.create_topic("t", 2, 3)
+    _confluent(c)
+
+
+def _kafka_python(c: TestCluster) -> None:
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
     producer = KafkaProducer(bootstrap_servers=c.bootstrap, client_id="p", batch_size=4000)
-    for _ in range(240):
-        producer.send("t", b"x" * 500)
+    for number in range(240):
+        producer.send("t", b"x" * 500, partition=number % 2)
     producer.flush()
     producer.close()
     consumer = KafkaConsumer(
@@ -96,19 +85,52 @@ def work(c: TestCluster) -> None:
         client_id="c",
         auto_offset_reset="earliest",
         max_partition_fetch_bytes=20_000,
+        isolation_level="read_committed",
     )
     seen = 0
     while seen < 240:
         seen += sum(map(len, consumer.poll(1000).values()))
+    consumer.offsets_for_times({TopicPartition("t", 0): 1})
+    consumer.end_offsets([TopicPartition("t", 0), TopicPartition("t", 1)])
     consumer.close()
-    host, port = c.bootstrap.split(":")
-    raw = Connection(host, int(port), "r")
+
+
+def _confluent(c: TestCluster) -> None:
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    producer = Producer(
+        {"bootstrap.servers": c.bootstrap, "client.id": "i", "enable.idempotence": True, "linger.ms": 0}
+    )
+    for _ in range(20):
+        producer.produce("t", b"y" * 200, partition=0)
+        producer.flush()
+    for rack in "abc":
+        config = {"bootstrap.servers": c.bootstrap, "group.id": f"of {rack}", "client.id": rack, "client.rack": rack}
+        consumer = Consumer({**config, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+        consumer.assign([TopicPartition("t", 0, 0)])
+        seen = 0
+        while seen < 20:
+            message = consumer.poll(1.0)
+            seen += message is not None and message.error() is None
+        consumer.close()
+
+
+def _raw(c: TestCluster) -> None:
+    leader = {index: c.partition("t", index).leader for index in (0, 1)}
+
+    def connect(client_id: str, index: int = 0) -> Connection:
+        host, port = c.bootstrap_servers[leader[index]].split(":")
+        return Connection(host, int(port), client_id)
+
+    raw = connect("r")
     for _ in range(3):
-        ask(raw, fetch(("t", 0, 0), ("t", 1, 0), max_bytes=RATE), 11)
+        ask(raw, fetch(("t", 0, 0), max_bytes=RATE), 11)
     raw.close()
-    raw = Connection(host, int(port), "o")
+    raw = connect("o")
     for offset in (0, 1_000_000, 0):
         ask(raw, fetch(("t", 0, offset)), 11)
+    end = ask(raw, fetch(("t", 0, 0)), 11).responses[0].partitions[0].high_watermark
+    ask(raw, fetch(("t", 0, end), max_wait_ms=50, min_bytes=1), 11)
     raw.send_bytes(raw.frame(produce("t", batch(b"x", b"y"), acks=0), 9))
     ask(raw, metadata(["t"]), 9)
     raw.close()
@@ -119,7 +141,8 @@ def out(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables of that, made by Spark; beside them its trace, whose end is torn, and the tables that were made without Spark."""
     folder = tmp_path_factory.mktemp("run")
     trace, made = folder / "trace", folder / "out"
-    with cluster(1, {"t": 2}, {"quota.window.num": "2"}, trace=trace) as c:
+    topics = {"t": {"partitions": 2, "replication_factor": 3}}
+    with cluster(3, topics, CONFIG, trace=trace) as c:
         work(c)
     [file] = files_of(trace)
     with file.open("ab") as end:
@@ -172,8 +195,8 @@ def in_conversation(tables: Rows, wanted: Callable[[dict[str, Any], dict[str, An
 
 
 def answered_while_muted(tables: Rows) -> int:
-    one, following = in_conversation(tables, lambda one, _: one["decided_ms"] > 0)
-    following["clock_ms"] = one["clock_ms"] + one["decided_ms"] - 1
+    one, following = in_conversation(tables, lambda one, _: one["muted_until_ms"])
+    following["handled_ms"] = one["muted_until_ms"] - 1
     return following["seq"]
 
 
@@ -209,7 +232,7 @@ def unknown_version(tables: Rows) -> int:
 
 def answered_late(tables: Rows) -> int:
     one = row(tables["requests"], lambda r: r["api"] == "Fetch")
-    one["received_ns"] -= (one["max_wait_ms"] + 1001) * 1_000_000
+    one["handled_ns"] -= (one["max_wait_ms"] + 1001) * 1_000_000
     return one["seq"]
 
 
@@ -376,8 +399,7 @@ def test_the_command_audits_a_clean_run_that_breaks_nothing_and_exercises_every_
     assert done.returncode == 0, done.stdout + done.stderr
     assert "foreign.kptrace is no trace" in done.stderr
     found = json.loads(told.read_text())
-    assert {one["rule"]: one["verdict"] for one in found["rules"]} == {rule.number: HOLDS for rule in RULES}, (
-        done.stdout
-    )
-    assert done.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES)} hold") and found["status"] == 0
+    verdicts = {rule.number: HOLDS for rule in RULES} | {WITHOUT_TRANSACTIONS: NOT_EXERCISED}
+    assert {one["rule"]: one["verdict"] for one in found["rules"]} == verdicts, done.stdout
+    assert done.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES) - 1} hold") and found["status"] == 0
     assert "bytes at byte" in done.stdout.splitlines()[1] and found["remarks"]
