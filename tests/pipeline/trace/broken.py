@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -139,10 +139,6 @@ def wrapped(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> 
     patch.setattr(owner, name, lambda *given, **named: change(original, *given, **named))
 
 
-def for_planted(context: Any) -> bool:
-    return bool(context.client_id == PLANTED)
-
-
 # ---- what clients do ---------------------------------------------------------------------------------------------------------
 
 
@@ -244,8 +240,8 @@ def reads_at_five(scene: Scene) -> None:
 
 def reads_transactions(scene: Scene) -> None:
     """A producer's two batches and a marker behind them, which no client could write; twice read."""
-    for attributes in (TRANSACTIONAL, TRANSACTIONAL, TRANSACTIONAL | CONTROL):
-        data = bytearray(batch(b"abcd", producer_id=5, producer_epoch=0, attributes=attributes))
+    for sequence, attributes in enumerate((TRANSACTIONAL, TRANSACTIONAL, TRANSACTIONAL | CONTROL)):
+        data = bytearray(batch(b"abcd", producer_id=5, producer_epoch=0, base_sequence=sequence, attributes=attributes))
         scene.log.append(memoryview(data), read_header(data, 0), 0, scene.cluster.now_ms)
     scene.log.high_watermark = scene.log.log_end_offset
     scene.read(scene.good, 10, isolation=1)
@@ -266,7 +262,7 @@ def max_bytes_ignored(patch: Patch) -> None:
 
 @fault(reads_little_of_one, "2")
 def partition_limit_ignored(patch: Patch) -> None:
-    wrapped(patch, ReplicaLog, "read", lambda read, log, at, _, bound, one: read(log, at, 1 << 30, bound, one))
+    wrapped(patch, ReplicaLog, "read", lambda read, log, at, _, bound, **how: read(log, at, 1 << 30, bound, **how))
 
 
 @fault(writes_while_muted, "3")
@@ -342,7 +338,9 @@ def aborted_transaction_left_out(patch: Patch) -> None:
 
 @fault(reads_at_five, "12")
 def answered_from_the_beginning(patch: Patch) -> None:
-    wrapped(patch, ReplicaLog, "read", lambda read, log, at, *rest: read(log, 0 if at == 5 else at, *rest))
+    wrapped(
+        patch, ReplicaLog, "read", lambda read, log, at, *rest, **how: read(log, 0 if at == 5 else at, *rest, **how)
+    )
 
 
 @fault(waits_for_records, "13 early")
@@ -483,11 +481,6 @@ def transactions_listed(patch: Patch, without: str | None) -> None:
         return made
 
     wrapped(patch, fetch_handler, "_partition", partition)
-
-
-@dataclass
-class Played:
-    entries: list[Entry]
 
 
 def play(one: Fault, broken: bool) -> list[Entry]:
