@@ -18,8 +18,7 @@ PARTS = """
            round(percentile_approx(ms, 0.95, 1000), 3) AS p95_ms,
            round(percentile_approx(ms, 0.99, 1000), 3) AS p99_ms, round(max(ms), 3) AS most_ms
     FROM long GROUP BY api, part HAVING count(ms) > 0
-    ORDER BY max(CASE part WHEN 'total' THEN 1 ELSE 0 END) DESC, api, CASE part WHEN 'queued' THEN 0 WHEN 'handled or waiting' THEN 1 WHEN 'sent' THEN 2
-             WHEN 'throttled' THEN 3 ELSE 4 END
+    ORDER BY api, array_position(array('queued', 'handled or waiting', 'sent', 'throttled', 'total'), part)
 """
 
 SLOWEST = """

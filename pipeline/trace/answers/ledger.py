@@ -36,8 +36,8 @@ PARTITIONS = f"""
            sum(CASE WHEN f.base_offset IS NOT NULL THEN a.count ELSE 0 END) AS read,
            sum(CASE WHEN f.base_offset IS NULL AND l.base_offset IS NULL THEN a.count ELSE 0 END) AS unread,
            coalesce(sum(l.records), 0) AS lost, coalesce(max(t.records), 0) AS doubled, coalesce(max(f.times), 0) AS most_reads,
-           round(greatest(percentile_approx(read_ns - acked_ns, 0.5, 1000), 0) / 1e6, 3) AS p50_to_read_ms,
-           round(greatest(percentile_approx(read_ns - acked_ns, 0.99, 1000), 0) / 1e6, 3) AS p99_to_read_ms
+           round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.5, 1000) / 1e6, 3) AS p50_to_read_ms,
+           round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.99, 1000) / 1e6, 3) AS p99_to_read_ms
     FROM acked a
     LEFT JOIN fetched f ON f.run = a.run AND f.topic_ = a.topic_ AND f.partition = a.partition AND f.base_offset = a.base_offset
     LEFT JOIN lost l ON l.run = a.run AND l.topic_ = a.topic_ AND l.partition = a.partition AND l.base_offset = a.base_offset

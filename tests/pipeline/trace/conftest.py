@@ -1,4 +1,4 @@
-"""The Spark session that the tests of a worker share."""
+"""One Spark session for the tests of traces, without the connector."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pipeline import session
 
 @pytest.fixture(scope="package")
 def spark() -> Iterator[Any]:
-    """Without the connector. Where a worker has a session already that is used; else the JVM ends with these tests, as the next ones
-    want its connector from the start."""
+    """Where a worker has a session already that is used; else the JVM ends with the package, as the next one wants its connector from
+    the start."""
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
