@@ -60,7 +60,7 @@ class Rows:
             yield table, row
 
     def _note_connection(self, entry: Event) -> None:
-        number = entry.facts.get("connection")
+        number = int(entry.facts.get("connection", 0))
         if entry.kind == "closed":
             self._connections.pop(number, None)
         elif entry.kind in ("opened", "authenticated"):

@@ -107,7 +107,7 @@ class _Planned:
         }
 
 
-def _planned(windows: dict[str, tuple[int, int]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _planned(windows: dict[str, tuple[int, int]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = ((batch, row) for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
     for client, group in groupby((row for _, row in rows), key=lambda row: row[:4]):
         planned: list[_Planned] = []

@@ -9,7 +9,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +24,7 @@ from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, r
 from pipeline.trace.answers.answer import Answer, Found, found
 from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, remarks, status, text, verdict
 from pipeline.trace.audit.rule import Outcome, Tables, outcome
+from pipeline.trace.reading import runs_of
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, parquet_name
 from pipeline.trace.store import Store, StoreError
@@ -35,6 +37,13 @@ ANSWERS: tuple[Answer, ...] = tuple(
     one.ANSWER for one in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor)
 )
 PAGE = "report.html"
+SMALL_REQUESTS = 200_000
+"""Runs up to that size take longer to plan and compile than to work through."""
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 RELEASE = releases.releases()[-1]
 """The broker release that clients are held against, if nobody names one: the latest that the table has."""
 
@@ -79,23 +88,23 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
         run = _run(store, wanted.run)
         against = None if wanted.against is None else _run(store, wanted.against)
         every = Tables.of(spark, wanted.out)
-        tables = _of_run(every, run)
-        outcomes = []
-        for number, rule in enumerate(RULES, 1):
-            progress.note(f"rule {rule.number} ({number} of {len(RULES)}): {rule.statement}")
-            outcomes.append(outcome(rule, tables))
         answers: list[Answer] = [*ANSWERS]
         if against is not None:
             answers.append(diff.answer(against, run))
-        results: dict[tuple[str, str], Found] = {}
-        for answer in answers:
-            progress.note(answer.question)
-            mine = every if answer.name == "diff" else tables
-            for query in answer.queries:
-                results[answer.name, query.name] = one = found(query, mine)
-                _keep(wanted.out / parquet_name(answer.name, query.name), one)
-        notes = list(dict.fromkeys([*said, *remarks(store, tables)]))
-        facts = _facts(tables, run, notes, wanted, results)
+        with _at_hand(spark, _of_run(every, run), store.manifest()[run]["rows"]["requests"]) as tables:
+            outcomes = []
+            for number, rule in enumerate(RULES, 1):
+                progress.note(f"rule {rule.number} ({number} of {len(RULES)}): {rule.statement}")
+                outcomes.append(outcome(rule, tables))
+            results: dict[tuple[str, str], Found] = {}
+            for answer in answers:
+                progress.note(answer.question)
+                for query in answer.queries:
+                    one = found(query, every if answer.name == "diff" else tables)
+                    results[answer.name, query.name] = one
+                    _keep(wanted.out / parquet_name(answer.name, query.name), one)
+            notes = list(dict.fromkeys([*said, *remarks(store, tables)]))
+            facts = _facts(tables, run, notes, wanted, results)
         frames = {} if wanted.trace is None else exchanges(wanted.trace, outcomes)
     path = wanted.out / PAGE
     path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, frames))
@@ -110,6 +119,25 @@ def _of_run(tables: Tables, run: str) -> Tables:
             for frame in (tables.requests, tables.partitions, tables.batches, tables.events)
         )
     )
+
+
+@contextmanager
+def _at_hand(spark: SparkSession, tables: Tables, requests: int) -> Iterator[Tables]:
+    """Few rows are kept in memory, and no code is generated for them nor anything planned anew."""
+    if requests > SMALL_REQUESTS:
+        yield tables
+        return
+    before = {name: spark.conf.get(name) or "" for name in QUICK}
+    kept = [frame.cache() for frame in (tables.requests, tables.partitions, tables.batches, tables.events)]
+    for name, value in QUICK.items():
+        spark.conf.set(name, value)
+    try:
+        yield Tables(*kept)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+        for frame in kept:
+            frame.unpersist()
 
 
 def _run(store: Store, asked: str | None) -> str:
@@ -182,6 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         releases.versions(options.release)
         wanted = _wanted(options)
+        if wanted.trace is not None:
+            runs_of(wanted.trace)  # a session takes seconds: what is not there is told before
         with local_session("kafkaproto report") as spark:
             path, outcomes, notes = make(spark, wanted, Progress())
     except (TraceError, StoreError, OSError, ValueError) as error:

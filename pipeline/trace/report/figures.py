@@ -30,7 +30,7 @@ INK, GRID, BAD, WARN = "#010203", "#010204", "#010205", "#010206"
 SERIES = tuple(f"#0102{16 + i:02x}" for i in range(8))
 _NAMES = {INK: "ink", GRID: "grid", BAD: "bad", WARN: "warn"} | {c: f"s{i + 1}" for i, c in enumerate(SERIES)}
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.size": 9,
