@@ -11,11 +11,11 @@ STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test conformance long fuzz check generate rules bench race broker needs needs-java install
+.PHONY: help demo report test conformance long fuzz check generate rules bench race broker needs needs-java needs-browser install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
-	@echo "make report    what a trace (TRACE=DIR, of kafkaproto broker --trace DIR) says about the rules of Kafka; tables go into OUT (DIR.tables)"
+	@echo "make report    what a trace (TRACE=DIR, of kafkaproto broker --trace DIR, or a capture) says, as one page; it goes into OUT (DIR.tables)"
 	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
 	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
 	@echo "make long      what make test has a minute for, in full: 50,000 seeds, 2,000 conversations; writes LONG.md (ARGS=\"--seeds N\", \"--minutes N\")"
@@ -38,6 +38,13 @@ needs-java: needs
 	  echo "A JDK 17 or later is missing (Spark and the Java oracle need it). Get it: apt install openjdk-17-jdk-headless, or brew install openjdk@17;" \
 	       "make demo SPARK=0 does without" >&2; exit 1; }
 
+# The report is looked at in a real browser. Where one can be installed without questions it is.
+needs-browser:
+	@for name in $${KAFKAPROTO_BROWSER:-} chromium chromium-browser google-chrome google-chrome-stable; do command -v "$$name" >/dev/null && exit 0; done; \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then echo "installing chromium, in which the report is tested"; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium; } >/dev/null 2>&1 && exit 0; fi; \
+	  echo "A browser is missing: the report's page is tested in one. Get it: apt install chromium, or brew install --cask chromium, or set KAFKAPROTO_BROWSER" >&2; exit 1
+
 $(VENV)/.installed-dev: EXTRAS := dev
 $(VENV)/.installed-all: EXTRAS := dev,spark
 $(VENV)/.installed-%: pyproject.toml Makefile | needs
@@ -56,9 +63,9 @@ demo: $(if $(filter 0,$(SPARK)),needs,needs-java) $(STAMP)
 report: OUT ?= $(patsubst %/,%,$(TRACE)).tables
 report: needs-java $(VENV)/.installed-all
 	@test -n "$(TRACE)" || { echo "make report needs a trace: make report TRACE=DIR, of kafkaproto broker --trace DIR" >&2; exit 3; }
-	@$(BIN)/python -m pipeline.trace.audit "$(OUT)" --trace "$(TRACE)" $(ARGS)
+	@$(BIN)/python -m pipeline.trace.report "$(TRACE)" --out "$(OUT)" $(ARGS)
 
-test: needs-java $(VENV)/.installed-all
+test: needs-java needs-browser $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all

@@ -11,6 +11,7 @@ USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against
        kafkaproto apis [--release R]   API keys and versions, of this codec or of a Kafka release
        kafkaproto trace show DIR       what `kafkaproto broker --trace DIR` has recorded, a line for each request
        kafkaproto trace cut DIR        some of that as a capture file, for Wireshark
+       kafkaproto report DIR           tables, rules and answers of such a trace or of a capture, as one page (needs the extra "spark")
 """
 
 
@@ -31,9 +32,22 @@ def main() -> int:
         from kafkaproto.trace.command_line import main as trace_command
 
         return trace_command(arguments)
+    if command == "report":
+        return report(arguments)
     wanted_help = command in ("-h", "--help", "help")
     (sys.stdout if wanted_help else sys.stderr).write(USAGE)
     return 0 if wanted_help else 2
+
+
+def report(arguments: list[str]) -> int:
+    try:
+        from pipeline.trace.report.__main__ import main as run
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] in ("kafkaproto", "pipeline"):
+            raise
+        sys.stderr.write(f"kafkaproto report: {error.name} is missing: pip install 'kafkaproto[spark]'\n")
+        return 3
+    return run(arguments)
 
 
 def broker(arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker import apis, release
 from broker.clock import Clock, SystemClock
@@ -25,8 +25,9 @@ from broker.group.settings import GroupSettings
 from broker.log.store import MemoryBudget
 from broker.metadata.balance import LeaderBalance
 from broker.metadata.controller import Controller
-from broker.metadata.image import BrokerState, Image
+from broker.metadata.image import BrokerState, Image, Topic
 from broker.node import Node
+from broker.quota.entities import QuotaEntity
 from broker.quota.mutations import MutationCharge, MutationQuotas
 from broker.quota.precedence import Semantics
 from broker.quota.store import ClientQuotaStore, apply_static_quotas
@@ -112,6 +113,7 @@ class Cluster:
             )
         self.budget = MemoryBudget(memory_bytes)
         self.quota_store = ClientQuotaStore()
+        self.quota_store.subscribe(self._record_quota)
         self.mutations = self._new_mutations()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.continuity: Continuity | None = None
@@ -182,6 +184,7 @@ class Cluster:
             strict_kip=self.strict_kip,
             change_isr=self._change_isr,
             peers=self._running_replicas,
+            log_moved=self._record_log,
         )
         return Node(broker_id, self, config, replicas, Random(self.rng.getrandbits(64)))
 
@@ -321,6 +324,8 @@ class Cluster:
     def _journal_leaders(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         for name in changed:
             before, after = old.topics.get(name), new.topics.get(name)
+            if self.journal.recorder is not None:
+                self._record_topic(self.journal.recorder, before, after)
             if before is None or after is None:
                 continue
             for was, now in zip(before.partitions, after.partitions, strict=False):
@@ -330,6 +335,24 @@ class Cluster:
                     self.journal.event(self.turn.now_ms, now.leader, "leader", **facts_leader)
                 if was.isr != now.isr:
                     self.journal.event(self.turn.now_ms, now.leader, "isr", **facts, isr=list(now.isr))
+
+    def _record_topic(self, recorder: Recorder, before: Topic | None, after: Topic | None) -> None:
+        same = before is not None and after is not None and before.topic_id == after.topic_id
+        if before is not None and not same:
+            recorder.event(self.turn.now_ms, -1, "topic", {"state": "deleted", **topic_facts(before)})
+        if after is not None and (before is None or _is_other(before, after)):
+            state = "changed" if same else "created"
+            recorder.event(self.turn.now_ms, -1, "topic", {"state": state, **topic_facts(after)})
+
+    def _record_log(self, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
+        """Records went: by retention, DeleteRecords, or because the leader has others."""
+        if self.journal.recorder is not None:
+            facts = {"topic": topic, "partition": index, "what": what, "before": before, "after": after}
+            self.journal.recorder.event(self.turn.now_ms, broker_id, "log", facts)
+
+    def _record_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        if self.journal.recorder is not None:
+            self.journal.recorder.event(self.turn.now_ms, -1, "quota", quota_facts(entity, key, value))
 
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
@@ -428,6 +451,27 @@ class Cluster:
         self.journal.clear()
         if self.continuity is not None:
             self.continuity.ledger.refresh()
+
+
+def topic_facts(topic: Topic) -> dict[str, Any]:
+    """A topic as traces tell it."""
+    partitions = [{"leader": p.leader, "leader_epoch": p.leader_epoch, "isr": list(p.isr)} for p in topic.partitions]
+    told = {"topic": topic.name, "topic_id": topic.topic_id.hex(), "configs": dict(topic.configs)}
+    return told | {"partitions": partitions}
+
+
+def quota_facts(entity: QuotaEntity, key: str, value: float | None) -> dict[str, Any]:
+    """A client quota as traces tell it. value None: there is none any more."""
+    return {"entity": str(entity), "quota": key, "value": value}
+
+
+def _is_other(before: Topic, after: Topic) -> bool:
+    """Whether more changed than who leads, or is in sync: events of their own tell that."""
+    return (
+        before.topic_id != after.topic_id
+        or before.configs != after.configs
+        or len(before.partitions) != len(after.partitions)
+    )
 
 
 def java_hash(text: str) -> int:

@@ -49,6 +49,9 @@ class OpenConnection(Protocol):
     def client_address(self) -> str: ...
 
     @property
+    def principal(self) -> str: ...
+
+    @property
     def active_ms(self) -> int: ...
 
     def close(self) -> None: ...
@@ -160,7 +163,10 @@ class Node:
         if self.recorder is not None:
             facts = {"connection": connection.connection_id, "listener": connection.listener_name}
             self.recorder.event(
-                self.turn.now_ms, self.broker_id, "opened", {**facts, "peer": connection.client_address}
+                self.turn.now_ms,
+                self.broker_id,
+                "opened",
+                {**facts, "peer": connection.client_address, "principal": connection.principal},
             )
 
     def left(self, connection: OpenConnection) -> None:

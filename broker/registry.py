@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from broker.node import Node
     from broker.quota.mutations import MutationCharge
+    from kafkaproto.trace.format import Exchange
 
 
 class Peer(Protocol):
@@ -22,6 +23,10 @@ class Peer(Protocol):
     listener_name: str
     client_address: str
     principal: str
+    received_ns: int
+    """When it last sent something (monotonic clock), while a trace is recorded; else 0."""
+    outgoing: Exchange | None
+    """What a trace has of the answer that is on its way out."""
 
 
 @dataclass(slots=True)

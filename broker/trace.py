@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from broker.registry import RequestContext
 
 READ_BYTES = 64 * 1024
+_SENT_AT = Exchange._fields.index("sent_ns")
 LARGE_BATCH_BYTES = 8 * 1024
 """Of batches from this size on only the headers are read."""
 
@@ -31,11 +32,15 @@ LARGE_BATCH_BYTES = 8 * 1024
 class Traced:
     """One request on its way: what the trace has of it until it is answered."""
 
-    __slots__ = ("received_ns", "records", "request", "seq")
+    __slots__ = ("handled_ms", "handled_ns", "received_ns", "records", "request", "seq")
 
-    def __init__(self, seq: int, received_ns: int, request: bytes, records: tuple[int, ...]) -> None:
+    def __init__(
+        self, seq: int, received_ns: int, handled_ns: int, handled_ms: int, request: bytes, records: tuple[int, ...]
+    ) -> None:
         self.seq = seq
         self.received_ns = received_ns
+        self.handled_ns = handled_ns
+        self.handled_ms = handled_ms
         self.request = request
         self.records = records
 
@@ -48,14 +53,16 @@ class Recorder:
         self._seq = itertools.count(1)
 
     def begun(self, context: RequestContext, api: Codec, frame: memoryview, body_at: int, request: Any) -> None:
-        """A request was decoded. `frame` is not kept."""
-        received_ns = monotonic_ns()
+        """A request was decoded, and its handler is about to begin. `frame` is not kept."""
+        handled_ns = monotonic_ns()
         records: tuple[int, ...] = ()
         if api.key == ApiKey.PRODUCE:
             kept, records = cut_produce(api, frame, body_at, request)
         else:
             kept = bytes(frame)
-        context.traced = Traced(next(self._seq), received_ns, kept, records)
+        context.traced = Traced(
+            next(self._seq), context.peer.received_ns or handled_ns, handled_ns, context.now_ms, kept, records
+        )
 
     def encode_fetch(self, api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
         """Encode a fetch response so that all its records are spliced in, small ones too: their places are wanted."""
@@ -101,28 +108,35 @@ class Recorder:
         response_records: tuple[int, ...] = (),
     ) -> None:
         traced = context.traced
-        self._sink(
-            Exchange(
-                traced.seq,
-                context.node.broker_id,
-                context.peer.connection_id,
-                context.now_ms,
-                traced.received_ns,
-                0,
-                monotonic_ns(),
-                0,
-                throttle_ms,
-                answered,
-                held,
-                closes,
-                context.size_bytes,
-                response_bytes,
-                traced.request,
-                response,
-                traced.records,
-                response_records,
-            )
+        context.peer.outgoing = Exchange(
+            traced.seq,
+            context.node.broker_id,
+            context.peer.connection_id,
+            context.now_ms,
+            traced.received_ns,
+            traced.handled_ns,
+            monotonic_ns(),
+            0,
+            throttle_ms,
+            answered,
+            held,
+            closes,
+            context.size_bytes,
+            response_bytes,
+            traced.request,
+            response,
+            traced.records,
+            response_records,
+            traced.handled_ms,
         )
+
+    def sent(self, one: Exchange) -> None:
+        """The whole answer is with the kernel, or there was none to send."""
+        self._sink(Exchange._make((*one[:_SENT_AT], monotonic_ns(), *one[_SENT_AT + 1 :])))
+
+    def lost(self, one: Exchange) -> None:
+        """The connection went before its answer was out."""
+        self._sink(one)
 
     def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
         """Something happened: see the journal for kinds and facts."""

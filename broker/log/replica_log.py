@@ -7,7 +7,7 @@ and that truncation and a raised log start keep in range. A refused append chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from broker.log import time_lookup
@@ -87,6 +87,10 @@ class Keeper(Protocol):
         """The log start is about to move, over batches of these producers. Raises StorageError: then nothing must change."""
 
 
+Moved = Callable[[str, int, int], None]
+"""What moved ("start" up, "end" down, "restart": all is gone), from where, to where."""
+
+
 class ReplicaLog:
     """A replica's view of its partition's store.
 
@@ -102,6 +106,7 @@ class ReplicaLog:
         "keeper",
         "log_end_offset",
         "log_start_offset",
+        "moved",
         "producers",
         "runs",
         "store",
@@ -110,6 +115,8 @@ class ReplicaLog:
     def __init__(self, store: Store, keeper: Keeper | None = None) -> None:
         self.store = store
         self.keeper = keeper
+        self.moved: Moved | None = None
+        """Is told where records went otherwise than by compaction."""
         self.is_leader = False
         self.runs = Runs(store)
         self.log_start_offset = 0
@@ -350,8 +357,11 @@ class ReplicaLog:
         if offset < self.log_start_offset:
             self.restart_at(offset)
             return
+        before = self.log_end_offset
         # Behind the last batch lies nothing to cut: compaction left a gap there.
         self.log_end_offset = self.runs.cut_end(offset) if offset < self.runs.end_offset else offset
+        if self.moved is not None:
+            self.moved("end", before, self.log_end_offset)
         self._newest = None
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
@@ -372,6 +382,8 @@ class ReplicaLog:
             raise ValueError(f"log start {offset} above log end {self.log_end_offset}")
         if self.keeper is not None and self.is_leader:
             self.keeper.started(self.store.end_position, offset, self.producers.before(offset))
+        if self.moved is not None:
+            self.moved("start", self.log_start_offset, offset)
         self.log_start_offset = offset
         self.high_watermark = max(self.high_watermark, offset)
         self.epochs.truncate_from_start(offset)
@@ -390,6 +402,8 @@ class ReplicaLog:
 
     def restart_at(self, offset: int) -> None:
         """Forget everything and begin again, empty, at `offset`: the leader's log has moved on beyond this one."""
+        if self.moved is not None:
+            self.moved("restart", self.log_end_offset, offset)
         self.runs.clear()
         self._newest = None
         self.log_start_offset = self.log_end_offset = self.high_watermark = self.first_dirty_offset = offset

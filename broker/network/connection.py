@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from broker import apis
+from broker.clock import monotonic_ns
 from broker.network.frames import BufferPool, FrameError, FrameReader
 from broker.network.mute import MuteEvent, MuteState, after
 from broker.timers import Timer
 
 if TYPE_CHECKING:
     from broker.node import Node
+    from kafkaproto.trace.format import Exchange
 
 logger = logging.getLogger("kafkaproto.connection")
 
@@ -61,6 +63,8 @@ class Connection:
         self.listener_name = listener_name
         self.client_address = client_address
         self.principal = "ANONYMOUS"
+        self.received_ns = 0
+        self.outgoing: Exchange | None = None
         self.state = MuteState.NOT_MUTED
         self.parked: apis.Waiting | None = None
         self.closed = False
@@ -89,6 +93,8 @@ class Connection:
     def received(self, count: int, now_ms: int) -> None:
         """`count` bytes came into the buffer that `get_buffer` gave."""
         self._active_ms = now_ms
+        if self.node.recorder is not None:
+            self.received_ns = monotonic_ns()
         self._frames.received(count)
         self._work(now_ms)
 
@@ -158,6 +164,7 @@ class Connection:
         """The request in progress is done. None: no bytes go back (acks=0). The throttle starts before the response is written (T-6)."""
         self.parked = None
         if self.closed:
+            self._record_lost()
             return
         self._close_after_write = close
         if throttle_ms > 0:
@@ -173,6 +180,10 @@ class Connection:
         if self.closed:
             return
         self._active_ms = now_ms
+        if self.outgoing is not None:
+            recorder, outgoing, self.outgoing = self.node.recorder, self.outgoing, None
+            if recorder is not None:
+                recorder.sent(outgoing)
         self.state = after(self.state, MuteEvent.RESPONSE_SENT)
         if self._close_after_write:
             self.close()
@@ -206,6 +217,7 @@ class Connection:
 
     def _forget(self) -> None:
         self.closed = True
+        self._record_lost()
         self.node.left(self)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
@@ -217,6 +229,12 @@ class Connection:
             self.parked = None
         if not self._working:
             self._frames.release()
+
+    def _record_lost(self) -> None:
+        """What was answered, and did not get out."""
+        recorder, outgoing, self.outgoing = self.node.recorder, self.outgoing, None
+        if recorder is not None and outgoing is not None:
+            recorder.lost(outgoing)
 
     def _watch_idle(self, now_ms: int) -> None:
         """T-11: neither a mute nor a request in progress keeps an idle connection open."""

@@ -6,6 +6,7 @@ Must never know wire messages, connections, client quotas or sessions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from broker.config import BrokerConfig
@@ -40,6 +41,8 @@ from broker.turn import Turn
 from kafkaproto.error_codes import ErrorCode
 
 IsrChange = Callable[[str, int, Sequence[int]], None]
+LogMoved = Callable[[int, str, int, str, int, int], None]
+"""(broker, topic, index, what moved, from, to) as `ReplicaLog.moved` tells it."""
 
 
 class Shelf(Protocol):
@@ -138,6 +141,7 @@ class ReplicaManager:
         strict_kip: bool,
         change_isr: IsrChange,
         peers: Callable[[int], ReplicaManager | None],
+        log_moved: LogMoved | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.partitions: dict[tuple[str, int], Partition] = {}
@@ -159,6 +163,7 @@ class ReplicaManager:
         self._upkeep = upkeep
         self._change_isr = change_isr
         self._peers = peers
+        self._log_moved = log_moved
         self._shrink_timer: Timer | None = None
         selector = load_selector(config["replica.selector.class"], {})
         self.selector = None if selector is None else GuardedSelector(selector)
@@ -235,6 +240,8 @@ class ReplicaManager:
 
     def _make(self, topic: Topic, index: int) -> Partition:
         log = self._stores.new_log(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
+        if self._log_moved is not None:
+            log.moved = partial(self._log_moved, self.broker_id, topic.name, index)
         partition = Partition(
             topic,
             index,

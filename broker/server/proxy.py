@@ -216,7 +216,7 @@ class Proxy:
     async def _connection(self, door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = next(self._connections)
         peer, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
-        self._event("opened", door, connection=number, listener=_shown(here[:2]), peer=peer[0], port=peer[1])
+        self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
         try:
             answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)

@@ -4,32 +4,58 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from typing import Any
 
 from broker.clock import SystemClock, monotonic_ns
-from broker.cluster import Cluster
+from broker.cluster import Cluster, quota_facts, topic_facts
 from broker.server.trace_writer import TraceWriter
 from broker.trace import Recorder
+
+RECORDED = (
+    "fetch.max.bytes",
+    "log.cleanup.policy",
+    "quota.window.num",
+    "quota.window.size.seconds",
+    "replica.selector.class",
+)
+"""Settings that tell whoever reads a trace what the broker had to do."""
 
 
 def begin_trace(cluster: Cluster, folder: str | os.PathLike[str]) -> TraceWriter:
     """Record a cluster's traffic from now on. Raises ConfigError when the folder cannot be written to."""
-    brokers = cluster.controller.image.brokers.values()
-    wall_ms = SystemClock().now_ms()
-    writer = TraceWriter(
-        folder,
-        f"{datetime.fromtimestamp(wall_ms / 1000, UTC):%Y%m%dT%H%M%S}-{os.getpid()}",
-        {
-            "recorder": "kafkaproto broker",
-            "cluster_id": cluster.controller.image.cluster_id,
-            "release": cluster.release_name,
-            "semantics": cluster.semantics,
-            "wall_ms": wall_ms,
-            "at_ns": monotonic_ns(),
-            "clock_ms": cluster.now_ms(),
-            "brokers": [{"id": b.broker_id, "rack": b.rack, "listeners": b.listeners} for b in brokers],
-            "advertised": {str(key): [one.min_version, one.max_version] for key, one in cluster.apis.items()},
-            "config": cluster.config.given(),
-        },
-    )
-    cluster.record(Recorder(writer.put))
+    meta = meta_of(cluster)
+    at = datetime.fromtimestamp(meta["wall_ms"] / 1000, UTC)
+    writer = TraceWriter(folder, f"{at:%Y%m%dT%H%M%S}-{os.getpid()}", meta)
+    recorder = Recorder(writer.put)
+    now_ms = cluster.now_ms()
+    for topic in cluster.controller.image.topics.values():
+        recorder.event(now_ms, -1, "topic", {"state": "there", **topic_facts(topic)})
+    for (entity, key), value in cluster.quota_store.all().items():
+        recorder.event(now_ms, -1, "quota", quota_facts(entity, key, value))
+    cluster.record(recorder)
     return writer
+
+
+def meta_of(cluster: Cluster) -> dict[str, Any]:
+    """What the header of a trace tells of who is recorded."""
+    brokers = cluster.controller.image.brokers.values()
+    return {
+        "recorder": "kafkaproto broker",
+        "cluster_id": cluster.controller.image.cluster_id,
+        "release": cluster.release_name,
+        "semantics": cluster.semantics,
+        "wall_ms": SystemClock().now_ms(),
+        "at_ns": monotonic_ns(),
+        "clock_ms": cluster.now_ms(),
+        "brokers": [
+            {"id": b.broker_id, "rack": b.rack, "listeners": b.listeners, "settings": _settings(cluster, b.broker_id)}
+            for b in brokers
+        ],
+        "advertised": {str(key): [one.min_version, one.max_version] for key, one in cluster.apis.items()},
+        "config": cluster.config.given(),
+    }
+
+
+def _settings(cluster: Cluster, broker_id: int) -> dict[str, object]:
+    config = cluster.nodes[broker_id].config
+    return {name: config[name] for name in RECORDED}

@@ -14,7 +14,10 @@ from kafkaproto.trace.format import Exchange
 
 
 class Decoded:
-    """`header`, `request` and `response` of an exchange, None where they are not there or cannot be read: then `trouble` says why."""
+    """`header`, `request` and `response` of an exchange, None where they are not there or cannot be read: then `trouble` says why.
+
+    request_at, response_at: where their bodies begin in the frames.
+    """
 
     def __init__(self, entry: Exchange) -> None:
         self.entry = entry
@@ -22,6 +25,7 @@ class Decoded:
         self.request: Any = None
         self.response: Any = None
         self.trouble = ""
+        self.request_at = self.response_at = 0
         try:
             self._decode()
         except (ProtocolError, ValueError) as error:
@@ -31,11 +35,13 @@ class Decoded:
         view = memoryview(self.entry.request)
         header, at = decode_request_header(view, 0, len(view))
         self.header = header
+        self.request_at = at
         api = codec(header.api_key, header.api_version)
         self.request, _ = api.decode_request(view, at, len(view))
         if self.entry.answered:
             view = memoryview(self.entry.response)
             told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
+            self.response_at = at
             self.response, _ = api.decode_response(view, at, len(view))
             if told.correlation_id != header.correlation_id:
                 self.trouble = f"the answer's correlation id is {told.correlation_id}"

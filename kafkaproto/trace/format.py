@@ -22,9 +22,9 @@ LARGEST_ENTRY_BYTES = 1 << 30
 
 _VERSION_AND_LENGTH = Struct(">HI")
 _LENGTH_AND_KIND = Struct(">IB")
-_EXCHANGE = Struct(">QiQqqqqqiBIIIIHH")
+_EXCHANGE = Struct(">QiQqqqqqiBIIIIHHq")
 """seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle, flags, bytes in and out, bytes of both frames as
-they stand here, how many record fields each had."""
+they stand here, how many record fields each had, clock ms when it was handled."""
 
 ANSWERED, HELD, CLOSES = 1, 2, 4
 
@@ -41,6 +41,7 @@ class Exchange(NamedTuple):
     nobody looked. throttle_ms: as decided. answered: False for acks=0. held: the answer was kept back for its throttle (before 2.0).
     request_bytes, response_bytes: as they went over the wire, without their length. request, response: the frames with headers and
     without records (`cutting`); request_records, response_records: how long each records field was that was not empty, in order.
+    handled_ms: the broker's clock when its handler began, 0 where nobody looked.
     """
 
     seq: int
@@ -61,6 +62,7 @@ class Exchange(NamedTuple):
     response: bytes
     request_records: tuple[int, ...]
     response_records: tuple[int, ...]
+    handled_ms: int = 0
 
 
 class Event(NamedTuple):
@@ -99,6 +101,7 @@ def exchange(one: Exchange) -> bytes:
         len(one.response),
         len(one.request_records),
         len(one.response_records),
+        one.handled_ms,
     )
     told = pack(f">{len(lengths)}I", *lengths)
     size = len(body) + len(told) + len(one.request) + len(one.response)
@@ -201,6 +204,7 @@ def _exchange(body: bytes) -> Exchange:
         response_left,
         request_fields,
         response_fields,
+        handled_ms,
     ) = _EXCHANGE.unpack_from(body)
     count = request_fields + response_fields
     at = _EXCHANGE.size + 4 * count
@@ -226,6 +230,7 @@ def _exchange(body: bytes) -> Exchange:
         body[at + request_left :],
         tuple(lengths[:request_fields]),
         tuple(lengths[request_fields:]),
+        handled_ms,
     )
 
 

@@ -197,7 +197,8 @@ def _readable(frame: Frame) -> tuple[RequestHeader, Cut]:
     except ProtocolError:
         if len(frame.data) < _START.size:
             raise
-        header = RequestHeader(*_START.unpack_from(frame.data), None)
+        key, version, correlation_id = _START.unpack_from(frame.data)
+        header = RequestHeader(key, version, correlation_id, None)
     out = bytearray()
     encode_request_header(header, out)
     return header, Cut(bytes(out), (), None)

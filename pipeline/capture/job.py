@@ -69,7 +69,7 @@ def with_spark(spark: SparkSession, runs: list[Run], save: Save) -> list[Told]:
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
     columns += [f"`{TOLD}` struct<{_TOLD_DDL}>", f"`{_FOUND}` struct<{_FOUND_DDL}>"]
     schema = ", ".join(("`table` string", "server string", *columns))
-    before = spark.conf.get(_PER_BATCH)
+    before = str(spark.conf.get(_PER_BATCH))
     spark.conf.set(_PER_BATCH, str(PACKETS_PER_BATCH))
     packets = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_packets, runs), _PACKETS_DDL)
     made = (
@@ -125,7 +125,8 @@ def _found(made: DataFrame, runs: list[Run]) -> list[tuple[Filled, Counter[str]]
             servers[row.run].add(row["name"])
         else:
             left_out[row.run][row["name"]] += row.n
-    return [(Filled(*one), packets) for *one, packets in zip(known, servers, left_out, strict=True)]
+    filled = [Filled(told, named) for told, named in zip(known, servers, strict=True)]
+    return list(zip(filled, left_out, strict=True))
 
 
 def _filled(

@@ -18,7 +18,9 @@ STEPS = (
     ("quotas", "confluent-kafka: a producer and a consumer under a quota"),
     ("limits", "kafka-python: limits smaller than a record"),
     ("spark", "Spark: its own Kafka source and sink"),
+    ("report", "Spark: what the brokers recorded of all that"),
 )
+WITH_SPARK = ("spark", "report")
 """Module and name of each step. Modules are imported when their turn comes: without Spark nobody needs pyspark."""
 
 Work = Callable[..., list[Cell]]
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m pipeline.demo", description="Real clients and Spark against three brokers."
     )
-    parser.add_argument("--without-spark", action="store_true", help="leave step 6 out")
+    parser.add_argument("--without-spark", action="store_true", help="leave steps 6 and 7 out")
     parser.add_argument("--write-readme", action="store_true", help="put the table into README.md")
     parser.add_argument(
         "--only", choices=[module for module, _ in STEPS], action="append", help="one step; may be repeated"
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # it warns of every throttle, and being throttled is what step 4 is for
     wanted = [step for step in STEPS if options.only is None or step[0] in options.only]
     if options.without_spark:
-        wanted = [step for step in wanted if step[0] != "spark"]
+        wanted = [step for step in wanted if step[0] not in WITH_SPARK]
     progress = Progress()
     steps = _work(wanted, progress)
     print(f"\n{markdown(steps)}\n")

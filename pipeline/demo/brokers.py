@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -19,12 +21,18 @@ COMMAND = [
     *("-c", "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"),
 ]
 READY_SECONDS = 20.0
+FOLDER = Path(__file__).resolve().parents[2] / "build" / "demo"
+"""The trace of the latest demo, and what was made of it."""
 
 
 class Brokers:
-    """`with Brokers() as brokers:` runs them. addresses: host:port by broker id. `end_seconds`: how long SIGTERM took."""
+    """`with Brokers() as brokers:` runs them. addresses: host:port by broker id. `end_seconds`: how long SIGTERM took.
 
-    def __init__(self) -> None:
+    trace: the folder into which they record what they do; that of the demo before is gone.
+    """
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self.trace = folder / "trace"
         self.addresses: list[str] = []
         self.ready_seconds = 0.0
         self.end_seconds = 0.0
@@ -37,7 +45,8 @@ class Brokers:
 
     def __enter__(self) -> Brokers:
         started = time.perf_counter()
-        command = [sys.executable, *COMMAND]
+        shutil.rmtree(self.trace.parent, ignore_errors=True)
+        command = [sys.executable, *COMMAND, "--trace", str(self.trace)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
         self._process = process
         assert process.stdout is not None

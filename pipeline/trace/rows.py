@@ -17,12 +17,13 @@ from kafkaproto.header import RequestHeader
 from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange
-from pipeline.trace.schema import TABLES
+from pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
 from pipeline.trace.sessions import Key, Sessions
 
 Row = dict[str, Any]
 NO_TOPIC_ID = bytes(16)
 MS_PER_HOUR = 3_600_000
+_BATCH_KEYS = (*(column.name for column in (*KEYS, *OF_REQUEST)), "api", "acks")
 
 
 class Known:
@@ -51,6 +52,10 @@ class Rows:
         self._at_ns = at_ns
         self._sessions = Sessions()
         self._known = Known() if known is None else known
+        self._told: dict[tuple[Any, ...], Any] = {}
+        """What answers of a broker have told: ids of topics, racks of brokers."""
+        self._connections: dict[int, Row] = {}
+        """Columns of all requests of a connection that only something before tells."""
         self._throttles: dict[int, Row] = {}
         """Sequence number of an exchange to why it is throttled: this is decided, and told, before it is answered."""
         self._troubles: dict[int, str] = {}
@@ -63,12 +68,21 @@ class Rows:
                 self._throttles[entry.facts["of"]] = _throttle_columns(entry.facts)
             elif entry.kind == "trouble":
                 self._troubles[entry.facts["of"]] = entry.facts["why"]
+            self._note_connection(entry)
             yield "events", self._event(entry)
             return
         for table, row in self._exchange(entry):
             if row.get("topic_id") is not None and row["topic"] is None:
                 row["topic"] = self._known.topics.get(row["topic_id"])
             yield table, row
+
+    def _note_connection(self, entry: Event) -> None:
+        number = int(entry.facts.get("connection", 0))
+        if entry.kind == "closed":
+            self._connections.pop(number, None)
+        elif entry.kind in ("opened", "authenticated"):
+            known = self._connections.setdefault(number, {})
+            known |= {name: entry.facts[name] for name in ("principal", "listener") if name in entry.facts}
 
     def _hour(self, clock_ms: int, at_ns: int) -> str:
         ms = clock_ms or self._wall_ms + (at_ns - self._at_ns) // 1_000_000
@@ -91,21 +105,7 @@ class Rows:
     def _exchange(self, one: Exchange) -> Iterator[tuple[str, Row]]:
         row = _blank("requests")
         keys = {"run": self._run, "seq": one.seq, "hour": self._hour(one.clock_ms, one.ready_ns), "broker": one.broker}
-        row |= keys
-        row |= {
-            "conn": one.connection,
-            "clock_ms": one.clock_ms or None,
-            "received_ns": one.received_ns,
-            "ready_ns": one.ready_ns,
-            "sent_ns": one.sent_ns or None,
-            "bytes_in": one.request_bytes,
-            "bytes_out": one.response_bytes,
-            "answered": one.answered,
-            "held": one.held,
-            "decided_ms": one.throttle_ms,
-            "records_bytes": sum(one.request_records) + sum(one.response_records),
-        }
-        row |= self._throttles.pop(one.seq, {})
+        row |= keys | _recorded_columns(one) | self._throttles.pop(one.seq, {})
         if not one.clock_ms:
             row |= _ONLY_BROKERS_KNOW
         seen = Decoded(one)
@@ -123,26 +123,55 @@ class Rows:
             yield "requests", row
             return
         row |= _answer_columns(seen, header)
+        row["transactional_id"] = getattr(request, "transactional_id", None)
+        if header.api_key == ApiKey.API_VERSIONS:
+            self._note_versions(one, request, response)
+        row |= self._connections.get(one.connection, {})
         if header.api_key in _COLUMNS:
             row |= _COLUMNS[header.api_key](request, response)
+        step = None
+        if header.api_key == ApiKey.FETCH:
+            step = self._sessions.step(one, request, response, row["throttle_ms"] or one.throttle_ms)
+            row |= step.columns()
         yield "requests", row
-        keys["api"] = row["api"]
+        begun_ns = one.handled_ns or one.received_ns
+        keys |= {"api": row["api"], "conn": one.connection, "begun_ns": begun_ns, "ready_ns": one.ready_ns}
         if header.api_key in _NAMING and response is not None:
-            named = (_topic(topic.name, topic.topic_id) for topic in response.topics)
-            self._known.topics |= {
-                which["topic_id"]: which["topic"] for which in named if which["topic_id"] and which["topic"]
-            }
-            if header.api_key == ApiKey.METADATA:
-                self._known.brokers |= {(one.host, one.port): one.node_id for one in response.brokers}
-        elif header.api_key == ApiKey.API_VERSIONS and response is not None:
-            for one_api in response.api_keys:
-                self._known.offered(one_api.api_key, one_api.min_version, one_api.max_version)
-        elif header.api_key == ApiKey.FETCH:
-            yield from _fetch(keys, one, response, self._sessions.asked(one.broker, request, response))
+            yield from self._news(keys, one, response)
+        elif step is not None:
+            keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
+            yield from _fetch(keys, one, response, step.asked)
         elif header.api_key == ApiKey.PRODUCE:
-            yield from _produce(keys, one, request, response)
+            yield from _produce({**keys, "acks": row["acks"]}, one, request, response)
         elif header.api_key == ApiKey.LIST_OFFSETS:
+            keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
             yield from _list_offsets(keys, request, response)
+
+    def _note_versions(self, one: Exchange, request: Any, response: Any) -> None:
+        if request.client_software_name:
+            software = f"{request.client_software_name} {request.client_software_version}"
+            self._connections.setdefault(one.connection, {})["software"] = software
+        for offer in () if response is None else response.api_keys:
+            self._known.offered(offer.api_key, offer.min_version, offer.max_version)
+
+    def _news(self, keys: Row, one: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
+        """What an answer tells of topics and brokers, if its broker has not told that before."""
+        for topic in response.topics:
+            which = _topic(topic.name, topic.topic_id)
+            if which["topic_id"] and which["topic"]:
+                self._known.topics[which["topic_id"]] = which["topic"]
+                yield from self._new(one, ("named", topic.name), which["topic_id"], which)
+        for broker in getattr(response, "brokers", ()):
+            self._known.brokers[broker.host, broker.port] = broker.node_id
+            facts = {"node": broker.node_id, "rack": broker.rack}
+            yield from self._new(one, ("rack", broker.node_id), broker.rack, facts)
+
+    def _new(self, one: Exchange, about: tuple[Any, ...], value: Any, facts: Row) -> Iterator[tuple[str, Row]]:
+        key = (one.broker, *about)
+        if self._told.get(key, self) != value:
+            self._told[key] = value
+            at = {"seq": one.seq, "clock_ms": one.clock_ms, "at_ns": one.ready_ns, "broker": one.broker}
+            yield "events", self._event(Event(about[0], {**at, "begun_ns": one.handled_ns or one.received_ns, **facts}))
 
 
 _ONLY_BROKERS_KNOW: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
@@ -151,6 +180,28 @@ _ONLY_BROKERS_KNOW: Row = {column.name: None for column in TABLES["requests"] if
 
 def _blank(table: str) -> Row:
     return dict.fromkeys(column.name for column in TABLES[table])
+
+
+def _recorded_columns(one: Exchange) -> Row:
+    """What who recorded it knows, without its frames."""
+    row: Row = {
+        "conn": one.connection,
+        "clock_ms": one.clock_ms or None,
+        "handled_ms": one.handled_ms or None,
+        "received_ns": one.received_ns,
+        "handled_ns": one.handled_ns or None,
+        "ready_ns": one.ready_ns,
+        "sent_ns": one.sent_ns or None,
+        "bytes_in": one.request_bytes,
+        "bytes_out": one.response_bytes,
+        "answered": one.answered,
+        "held": one.held,
+        "decided_ms": one.throttle_ms,
+        "records_bytes": sum(one.request_records) + sum(one.response_records),
+    }
+    if one.throttle_ms > 0 and one.clock_ms and not one.held:
+        row |= {"muted_from_ms": one.clock_ms, "muted_until_ms": one.clock_ms + one.throttle_ms}
+    return row
 
 
 def _throttle_columns(facts: Row) -> Row:
@@ -194,7 +245,23 @@ def _fetch_columns(request: Any, response: Any) -> Row:
         "answered_session_id": None if response is None else response.session_id,
         "replica_id": replica if replica != -1 else request.replica_id,
         "rack": request.rack_id,
+        **_answered_fetch(request, response),
     }
+
+
+def _answered_fetch(request: Any, response: Any) -> Row:
+    """What its partitions say of the whole answer. A records field that was not empty still tells that it was there."""
+    answered = [] if response is None else [p for topic in response.responses for p in topic.partitions]
+    first = next((p.records for p in answered if p.records), None)
+    heads = _heads(first)
+    return {
+        "redirects": sum(p.preferred_read_replica >= 0 or p.diverging_epoch.epoch >= 0 for p in answered),
+        "first_batch_bytes": heads[0].size if heads else None,
+    }
+
+
+def _list_offsets_columns(request: Any, _: Any) -> Row:
+    return {"isolation": request.isolation_level, "replica_id": request.replica_id}
 
 
 def _produce_columns(request: Any, _: Any) -> Row:
@@ -220,6 +287,10 @@ def _records_columns(heads: list[BatchHeader], length: int) -> Row:
     }
 
 
+def _keys_of_batch(keys: Row) -> Row:
+    return {name: keys.get(name) for name in _BATCH_KEYS}
+
+
 def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: int | None) -> Iterator[tuple[str, Row]]:
     """base_offset: what the broker assigned to the first one; None: as it stands in each."""
     for place, head in enumerate(heads):
@@ -227,7 +298,7 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
         yield (
             "batches",
             {
-                **keys,
+                **_keys_of_batch(keys),
                 **where,
                 "place": place,
                 "base_offset": base if base >= 0 else None,
@@ -292,6 +363,7 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> It
                 "last_stable_offset": data.last_stable_offset,
                 "log_start": data.log_start_offset,
                 "preferred_replica": data.preferred_read_replica,
+                "aborted": _aborted(data.aborted_transactions),
             }
             wanted = asked.get((topic.topic, topic.topic_id, data.partition_index))
             if wanted is not None:
@@ -303,6 +375,12 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> It
             yield "partitions", row
             yield from _batch_rows(keys, where, heads, None)
             place += 1
+
+
+def _aborted(listed: Any) -> str | None:
+    if listed is None:
+        return None
+    return json.dumps([[one.producer_id, one.first_offset] for one in listed], separators=(",", ":"))
 
 
 def _list_offsets(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
@@ -318,11 +396,20 @@ def _list_offsets(keys: Row, request: Any, response: Any) -> Iterator[tuple[str,
             row |= {"place": place, "asked_timestamp": wanted.timestamp, "asked_epoch": wanted.current_leader_epoch}
             answer = answers.get((topic.name, wanted.partition_index))
             if answer is not None:
-                row |= {"error": answer.error_code, "base_offset": answer.offset, "answered_epoch": answer.leader_epoch}
+                row |= {
+                    "error": answer.error_code,
+                    "base_offset": answer.offset,
+                    "answered_epoch": answer.leader_epoch,
+                    "answered_timestamp": answer.timestamp,
+                }
             yield "partitions", row
             place += 1
 
 
-_COLUMNS: dict[int, Callable[[Any, Any], Row]] = {ApiKey.PRODUCE: _produce_columns, ApiKey.FETCH: _fetch_columns}
+_COLUMNS: dict[int, Callable[[Any, Any], Row]] = {
+    ApiKey.PRODUCE: _produce_columns,
+    ApiKey.FETCH: _fetch_columns,
+    ApiKey.LIST_OFFSETS: _list_offsets_columns,
+}
 _NAMING = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 """Answers that tell which id belongs to which name."""

@@ -23,13 +23,24 @@ KEYS = (
     Column("seq", "bigint", "counts the exchanges and events of a run"),
 )
 
+OF_REQUEST = (
+    Column("hour", "string", "of the broker's clock, UTC"),
+    Column("broker", "int", "who was asked"),
+    Column("conn", "bigint", "the connection, counted per run"),
+    Column("begun_ns", "bigint", "monotonic clock: its handler began; where nobody knows that: the request was there"),
+    Column("ready_ns", "bigint", "the answer was made"),
+)
+"""What rows of partitions and batches repeat of their request, so that no rule has to join them."""
+
 REQUESTS = (
     *KEYS,
     Column("hour", "string", "of the broker's clock, UTC, as 2026-11-21T18"),
     Column("broker", "int", "who was asked"),
     Column("conn", "bigint", "the connection, counted per run"),
     Column("clock_ms", "bigint", "the broker's clock when it was answered", True),
+    Column("handled_ms", "bigint", "the broker's clock when its handler began", True),
     Column("received_ns", "bigint", "monotonic clock: the whole request was there"),
+    Column("handled_ns", "bigint", "its handler began", True),
     Column("ready_ns", "bigint", "the answer was made"),
     Column("sent_ns", "bigint", "it was handed to the kernel, null where nobody looked"),
     Column("api_key", "int", "the API's number"),
@@ -37,6 +48,10 @@ REQUESTS = (
     Column("api_version", "int", "of request and response"),
     Column("correlation_id", "int", "of the request; the response's was the same, or `trouble` says so"),
     Column("client_id", "string", "as the client calls itself"),
+    Column("principal", "string", "as whom it has logged in", True),
+    Column("listener", "string", "where it came in", True),
+    Column("software", "string", "name and version, as the connection's ApiVersions said them"),
+    Column("transactional_id", "string", "of requests that have one"),
     Column("bytes_in", "bigint", "the request with its header, without its length"),
     Column("bytes_out", "bigint", "the same of the response; 0 without one"),
     Column("answered", "boolean", "false for acks=0"),
@@ -50,15 +65,24 @@ REQUESTS = (
     Column("quota_bound", "double", "the quota, a second", True),
     Column("quota_rate", "double", "what was measured, a second", True),
     Column("quota_window_ms", "bigint", "over how long", True),
+    Column("muted_from_ms", "bigint", "the broker's clock: its connection is left alone from then", True),
+    Column("muted_until_ms", "bigint", "until then", True),
     Column("acks", "int", "of a Produce"),
     Column("max_bytes", "int", "of a Fetch: the limit of the whole answer"),
     Column("min_bytes", "int", "what it waits for"),
     Column("max_wait_ms", "int", "how long at most"),
-    Column("isolation", "int", "1: read_committed"),
+    Column("isolation", "int", "of a Fetch or ListOffsets, 1: read_committed"),
     Column("session_id", "int", "the fetch session asked for"),
     Column("session_epoch", "int", "its step"),
     Column("answered_session_id", "int", "the session that the answer names"),
-    Column("replica_id", "int", "of a Fetch: who follows, below 0 a consumer"),
+    Column("session_expected", "int", "the step that comes next, if this connection has taken the ones before"),
+    Column("session_missing", "int", "partitions that an answer had to carry, and did not"),
+    Column("session_strays", "int", "partitions that it carries, and nobody asked for"),
+    Column("asked_partitions", "int", "of a Fetch: how many, with those of its session; null where that is not known"),
+    Column("redirects", "int", "how many are told another replica, or that their log parts"),
+    Column("more", "boolean", "a partition that is answered has more for the client than it got"),
+    Column("first_batch_bytes", "bigint", "of the first whole batch of a Fetch answer"),
+    Column("replica_id", "int", "of a Fetch or ListOffsets: who follows, below 0 a consumer"),
     Column("rack", "string", "of the client"),
     Column("records_bytes", "bigint", "of all records that the request or the answer carried"),
     Column("trouble", "string", "why it could not be read whole, null if it could"),
@@ -66,9 +90,11 @@ REQUESTS = (
 
 PARTITIONS = (
     *KEYS,
-    Column("hour", "string", "of the broker's clock, UTC"),
-    Column("broker", "int", "who was asked"),
-    Column("api", "string", "Produce, Fetch, ListOffsets or OffsetForLeaderEpoch"),
+    *OF_REQUEST,
+    Column("api", "string", "Produce, Fetch or ListOffsets"),
+    Column("isolation", "int", "of a Fetch or ListOffsets"),
+    Column("replica_id", "int", "of a Fetch or ListOffsets: who follows, below 0 a consumer"),
+    Column("acks", "int", "of a Produce"),
     Column("place", "int", "its place in the answer, from 0; without an answer in the request"),
     Column("topic", "string", "its name, null where only its id was told, and no answer before said whose that is"),
     Column("topic_id", "string", "its id in hex, null where only its name was told"),
@@ -90,14 +116,16 @@ PARTITIONS = (
     Column("last_stable_offset", "bigint", "of a Fetch"),
     Column("log_start", "bigint", "log start offset"),
     Column("answered_epoch", "int", "the leader epoch of the answer"),
+    Column("answered_timestamp", "bigint", "of a ListOffsets, -1: none"),
     Column("preferred_replica", "int", "of a Fetch, -1: none"),
+    Column("aborted", "string", "of a Fetch: [[producer id, first offset], ...] as JSON, null where none are listed"),
 )
 
 BATCHES = (
     *KEYS,
-    Column("hour", "string", "of the broker's clock, UTC"),
-    Column("broker", "int", "who was asked"),
+    *OF_REQUEST,
     Column("api", "string", "Produce or Fetch"),
+    Column("acks", "int", "of a Produce"),
     Column("topic", "string", "its name, null where only its id was told, and no answer before said whose that is"),
     Column("topic_id", "string", "its id in hex, null where only its name was told"),
     Column("partition", "int", "its index"),
@@ -126,7 +154,8 @@ EVENTS = (
     Column(
         "kind",
         "string",
-        "meta (the header of the trace), opened, closed, throttle, leader, isr, broker, parked, recovery, dropped, …",
+        "meta (the header of the trace), opened, closed, throttle, topic, quota, leader, isr, log (records went), broker, parked, recovery, "
+        "dropped, …; and what answers tell for the first time, or otherwise than before: named (topic, id), rack (of a broker)",
     ),
     Column("facts", "string", "the rest, as JSON"),
 )

@@ -1,4 +1,4 @@
-"""One Spark session for the tests of a module, without the connector."""
+"""One Spark session for the tests of traces, without the connector."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 from pipeline import session
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[Any]:
-    """Without the connector. Where a worker has a session already that is used; else the JVM ends with the module, as the next one wants
-    its connector from the start."""
+    """Where a worker has a session already that is used; else the JVM ends with the package, as the next one wants its connector from
+    the start."""
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkaproto.trace.format import TraceError
-from pipeline.trace.audit import conversation, offsets, throttling
+from pipeline.trace.audit import conversation, durability, limits, metadata, offsets, sessions, throttling, transactions
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
 from pipeline.trace.store import Store, StoreError
 from pipeline.trace.tables import build, local_session, with_spark
@@ -22,9 +22,10 @@ from pipeline.trace.tables import build, local_session, with_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+FAMILIES = (limits, throttling, conversation, offsets, durability, transactions, metadata, sessions)
 RULES: tuple[Rule, ...] = tuple(
     sorted(
-        (*throttling.RULES, *conversation.RULES, *offsets.RULES),
+        (rule for family in FAMILIES for rule in family.RULES),
         key=lambda rule: (int(rule.number.split()[0]), rule.number),
     )
 )
@@ -63,6 +64,8 @@ def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
         if one.broken:
             lines += ["", f"rule {one.rule.number} ({one.rule.severity}): {one.rule.statement}; the worst rows:"]
             lines += ["  " + ", ".join(f"{k} {v}" for k, v in row.items() if v is not None) for row in one.sample]
+            file = f"rule-{one.rule.number.replace(' ', '-')}.pcap"
+            lines.append(f"  its frames: kafkaproto trace cut TRACE --seq {one.sample[0]['seq']} --out {file}")
     return "\n".join(lines) + "\n"
 
 
@@ -77,6 +80,7 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
             "broken": one.broken,
             "worst": one.worst,
             "sample": one.sample,
+            "query": one.query,
         }
         for one in outcomes
     ]

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
 SLACK_MS = 1000
 """What a busy machine may add to a fetch's wait."""
+EARLY_MS = 5
+"""What two clocks, and timers that count whole milliseconds, may take from it."""
+DEFAULT_WINDOW_NUM = 11
 OTHERS_ANSWER = "trouble LIKE 'the answer_s correlation id is %'"
 
 
 def in_order(tables: Tables) -> DataFrame:
-    tables.requests.createOrReplaceTempView("audit_requests")
-    return tables.requests.sparkSession.sql(f"""
+    return tables.sql(f"""
         WITH ordered AS (
             SELECT *, lag(seq) OVER c AS before_seq, lag(ready_ns) OVER c AS before_ns
             FROM audit_requests WHERE answered AND conn IS NOT NULL
@@ -30,9 +32,7 @@ def in_order(tables: Tables) -> DataFrame:
 
 
 def versions(tables: Tables) -> DataFrame:
-    tables.requests.createOrReplaceTempView("audit_requests")
-    tables.events.createOrReplaceTempView("audit_events")
-    return tables.requests.sparkSession.sql(f"""
+    return tables.sql(f"""
         WITH offered AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
             FROM audit_events WHERE kind = 'meta'
@@ -48,29 +48,47 @@ def versions(tables: Tables) -> DataFrame:
 
 
 def acknowledged(tables: Tables) -> DataFrame:
-    return tables.requests.where("api = 'Produce' AND acks IS NOT NULL AND NOT (acks <> 0 AND trouble IS NOT NULL)").selectExpr(
-        "run", "seq", "client_id", "acks", "answered", "(acks = 0) = answered AS broken", "CAST(1 AS double) AS excess"
-    )  # fmt: skip
+    return tables.sql("""
+        SELECT run, seq, client_id, acks, answered, (acks = 0) = answered AS broken, CAST(1 AS double) AS excess
+        FROM audit_requests WHERE api = 'Produce' AND acks IS NOT NULL AND NOT (acks <> 0 AND trouble IS NOT NULL)
+    """)
 
 
 def in_time(tables: Tables) -> DataFrame:
-    """By the monotonic clock, from when the request was there to when its answer was made. That none comes too early cannot be told
-    where the broker's clock jumps, and is not asked."""
-    waited = "(ready_ns - received_ns) / 1000000.0"
-    return tables.requests.where("api = 'Fetch' AND answered AND NOT held AND max_wait_ms IS NOT NULL").selectExpr(
-        "run",
-        "seq",
-        "client_id",
-        "max_wait_ms",
-        f"CAST({waited} AS double) AS waited_ms",
-        f"{waited} > max_wait_ms + {SLACK_MS} AS broken",
-        f"CAST({waited} - max_wait_ms AS double) AS excess",
-    )
+    """By the monotonic clock, from when its handling began to when its answer was made."""
+    return tables.sql(f"""
+        SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > max_wait_ms + {SLACK_MS} AS broken,
+               CAST(waited_ms - max_wait_ms AS double) AS excess
+        FROM (SELECT *, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double) AS waited_ms FROM audit_requests
+              WHERE api = 'Fetch' AND answered AND NOT held AND max_wait_ms IS NOT NULL)
+    """)
+
+
+def not_early(tables: Tables) -> DataFrame:
+    """By the broker's clock where that is known, as it may jump. An answer with fewer bytes than wanted is asked about where nothing else
+    explains it: all partitions are in it, none has more to give, and no quota for consumers was set that may lower what is wanted."""
+    return tables.sql(f"""
+        WITH asked AS (
+            SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas,
+                   coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double)) AS waited_ms
+            FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
+            LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM audit_events
+                       WHERE kind = 'quota' AND get_json_object(facts, '$.quota') = 'consumer_byte_rate') q ON q.run = r.run
+            WHERE api = 'Fetch' AND answered AND NOT held AND error = 0 AND coalesce(decided_ms, throttle_ms, 0) = 0 AND replica_id < 0
+              AND api_version >= 3 AND min_bytes > 0 AND max_wait_ms > 0 AND max_bytes > 0 AND asked_partitions > 0 AND redirects = 0
+              AND more IS NOT NULL AND coalesce(window_num, {DEFAULT_WINDOW_NUM}) > 1
+        )
+        SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
+               waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess
+        FROM asked
+        WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
+    """)
 
 
 RULES = (
     Rule("6", "a connection's answers leave in the order of its requests, each to its own", ERROR, in_order),
     Rule("7", "versions are inside the advertised range, and answers are encoded in them", ERROR, versions),
     Rule("13", f"a fetch is answered at most {SLACK_MS} ms after max_wait_ms", WARNING, in_time),
+    Rule("13 early", "a fetch is not answered before max_wait_ms with fewer than min_bytes, without a reason", ERROR, not_early),
     Rule("20", "acks=0 gets no answer, every other produce gets one", ERROR, acknowledged),
-)
+)  # fmt: skip

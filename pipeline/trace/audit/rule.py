@@ -5,6 +5,7 @@ Must never know a rule.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,26 +21,79 @@ HOLDS, BROKEN, NOT_EXERCISED = "holds", "broken", "not exercised"
 
 
 class Tables:
-    """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns."""
+    """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
+    audit_partitions, audit_batches and audit_events, and two more:
+
+    audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
+    audit_cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (at_ns): when records may have gone from the end of a log,
+    or another log came in the place of one.
+    """
 
     def __init__(self, requests: DataFrame, partitions: DataFrame, batches: DataFrame, events: DataFrame) -> None:
         self.requests = requests
         self.partitions = partitions
         self.batches = batches
         self.events = events
+        self._spark = requests.sparkSession
+        for name in ("requests", "partitions", "batches", "events"):
+            getattr(self, name).createOrReplaceTempView(f"audit_{name}")
+        self.sql(SETTINGS).createOrReplaceTempView("audit_settings")
+        self.sql(CUTS).createOrReplaceTempView("audit_cuts_of")
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
         return cls(*(read(spark, out, table) for table in ("requests", "partitions", "batches", "events")))
 
-    def timed(self, rows: DataFrame) -> DataFrame:
-        """Rows of partitions or batches with the times of their request: `conn`, `received_ns`, `ready_ns`."""
-        return rows.join(self.requests.select("run", "seq", "conn", "received_ns", "ready_ns"), ["run", "seq"])
+    def sql(self, query: str) -> DataFrame:
+        return self._spark.sql(query)
+
+    def uncut(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
+        """The rows, which have `run` and `where_`, between whose two times nothing may have cut a log of that topic."""
+        found = rows
+        for which, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
+            cuts = self.sql(f"SELECT {', '.join(keys)}, cuts FROM audit_cuts_of WHERE {which}")
+            between = f"exists(cuts, at -> at BETWEEN least({one_ns}, {other_ns}) AND greatest({one_ns}, {other_ns}))"
+            found = (
+                found.join(cuts.hint("broadcast"), keys, "left").where(f"NOT coalesce({between}, false)").drop("cuts")
+            )
+        return found
+
+
+SETTINGS = """
+    WITH told AS (
+        SELECT run, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, settings: map<string, string>>>')) AS one
+        FROM audit_events WHERE kind = 'meta'
+    )
+    SELECT run, one.id AS broker, CAST(one.settings['quota.window.num'] AS bigint) AS window_num,
+           CAST(one.settings['quota.window.size.seconds'] AS bigint) AS window_s,
+           CAST(one.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, one.settings['log.cleanup.policy'] AS policy,
+           one.settings['replica.selector.class'] AS selector
+    FROM told WHERE one.settings IS NOT NULL"""
+CUTS = """
+    WITH seen AS (
+        SELECT run, at_ns, kind, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
+        FROM audit_events
+        WHERE kind IN ('broker', 'recovery', 'leader')
+           OR kind = 'log' AND get_json_object(facts, '$.what') <> 'start'
+           OR kind = 'topic' AND get_json_object(facts, '$.state') IN ('deleted', 'created')
+    ), ids AS (
+        SELECT DISTINCT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
+        FROM audit_events WHERE kind IN ('topic', 'named')
+    ), cuts AS (
+        SELECT run, CASE WHEN kind IN ('broker', 'recovery') THEN NULL ELSE topic END AS where_, at_ns FROM seen
+        UNION ALL
+        SELECT run, ids.topic_id, at_ns FROM seen JOIN ids USING (run, topic) WHERE kind NOT IN ('broker', 'recovery')
+        UNION ALL
+        SELECT run, NULL, explode(array(coalesce(handled_ns, received_ns), ready_ns)) FROM audit_requests WHERE api = 'DeleteTopics'
+    )
+    SELECT run, where_, collect_list(at_ns) AS cuts FROM cuts GROUP BY run, where_"""
+NAMED = "coalesce(topic, topic_id) AS where_"
+"""What a partition is known by: its topic's name, or the id where nobody said whose that is."""
 
 
 class Rule(NamedTuple):
     """check: every row that the rule can decide, with `broken` (boolean), `excess` (double: how far off) and what a reader wants to see,
-    `run` and `seq` first."""
+    `run` and `seq` first. It reads `Tables.sql` and asks nothing of a run that its recorder could not know."""
 
     number: str
     statement: str
@@ -55,6 +109,12 @@ class Outcome(NamedTuple):
     broken: int
     worst: float | None
     sample: list[dict[str, Any]]
+
+    @property
+    def query(self) -> dict[str, str]:
+        """Where the number comes from: the dotted name of the rule's function, and its text."""
+        check = self.rule.check
+        return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 
     @property
     def verdict(self) -> str:

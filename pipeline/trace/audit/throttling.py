@@ -10,43 +10,33 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 INT32_MAX = 2**31 - 1
+ROUNDING_BYTES = 1
+"""What doubles may add to a sum of bytes."""
 
 
 def muted(tables: Tables) -> DataFrame:
-    """By the broker's clock. That of a request that waited is when its answer was made, so one that was taken too early and then
-    waited long enough is not found."""
-    tables.requests.createOrReplaceTempView("audit_requests")
-    spark = tables.requests.sparkSession
-    return spark.sql("""
+    """By the broker's clock, when its handler began: no request is taken before every mute of its connection is over."""
+    return tables.sql("""
         WITH ordered AS (
-            SELECT *, lag(clock_ms) OVER c AS before_ms, lag(decided_ms) OVER c AS muted_ms, lag(held) OVER c AS before_held,
-                   lag(seq) OVER c AS throttled_seq
-            FROM audit_requests WHERE conn IS NOT NULL AND clock_ms IS NOT NULL
-            WINDOW c AS (PARTITION BY run, conn ORDER BY seq)
+            SELECT *, max(struct(muted_until_ms, seq)) OVER c AS mute FROM audit_requests WHERE conn IS NOT NULL AND handled_ms IS NOT NULL
+            WINDOW c AS (PARTITION BY run, conn ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         )
-        SELECT run, seq, conn, api, client_id, throttled_seq, clock_ms, before_ms + muted_ms AS muted_until_ms,
-               clock_ms < before_ms + muted_ms AS broken,
-               CAST(before_ms + muted_ms - clock_ms AS double) AS excess
-        FROM ordered WHERE muted_ms > 0 AND NOT before_held
+        SELECT run, seq, conn, api, client_id, mute.seq AS throttled_seq, handled_ms, mute.muted_until_ms,
+               handled_ms < mute.muted_until_ms AS broken, CAST(mute.muted_until_ms - handled_ms AS double) AS excess
+        FROM ordered WHERE mute.muted_until_ms IS NOT NULL
     """)
 
 
 def how_long(tables: Tables) -> DataFrame:
     """The arithmetic of `broker.quota.windows`: doubles in the same order, halves rounded upwards. What was forced has no formula;
     that the answer tells what was decided is checked of all."""
-    window = """
-        (SELECT run, 1000 * coalesce(max(CAST(get_json_object(facts, '$.config["quota.window.size.seconds"]') AS bigint)), 1) AS cap_ms
-         FROM audit_events WHERE kind = 'meta' GROUP BY run)"""
-    tables.requests.createOrReplaceTempView("audit_requests")
-    tables.events.createOrReplaceTempView("audit_events")
-    spark = tables.requests.sparkSession
-    return spark.sql(f"""
+    return tables.sql(f"""
         WITH exact AS (
-            SELECT r.*, cap_ms, CASE
+            SELECT /*+ BROADCAST(s) */ r.*, 1000 * s.window_s AS cap_ms, CASE
                 WHEN throttle_quota IN ('Produce', 'Fetch', 'Request')
                 THEN (quota_rate - quota_bound) / quota_bound * quota_window_ms
                 WHEN throttle_quota = 'ControllerMutation' THEN -quota_rate / quota_bound * 1000 END AS wait
-            FROM audit_requests r LEFT JOIN {window} USING (run)
+            FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
             WHERE decided_ms > 0 AND NOT held
         ), rounded AS (
             SELECT *, least(
@@ -64,21 +54,38 @@ def how_long(tables: Tables) -> DataFrame:
 
 
 def empty_fetch(tables: Tables) -> DataFrame:
-    return tables.requests.where(
-        "api = 'Fetch' AND answered AND coalesce(decided_ms, throttle_ms) > 0 AND NOT held"
-    ).selectExpr(
-        "run",
-        "seq",
-        "client_id",
-        "coalesce(decided_ms, throttle_ms) AS throttled_ms",
-        "records_bytes",
-        "records_bytes > 0 AS broken",
-        "CAST(records_bytes AS double) AS excess",
-    )
+    return tables.sql("""
+        SELECT run, seq, client_id, coalesce(decided_ms, throttle_ms) AS throttled_ms, records_bytes,
+               records_bytes > 0 AS broken, CAST(records_bytes AS double) AS excess
+        FROM audit_requests WHERE api = 'Fetch' AND answered AND coalesce(decided_ms, throttle_ms) > 0 AND NOT held
+    """)
+
+
+def taken_back(tables: Tables) -> DataFrame:
+    """Two throttles of one client by one quota for consumers, one after the other: what is recorded at the second is at most what was
+    at the first, without the bytes of that answer, with those of this one and of all that were sent in between. A sensor that several
+    client ids share (a quota of a user alone) is not asked about."""
+    return tables.sql(f"""
+        WITH counted AS (
+            SELECT *, sum(CASE WHEN decided_ms = 0 THEN bytes_out ELSE 0 END) OVER (
+                PARTITION BY run, broker, client_id ORDER BY ready_ns, seq) AS sent
+            FROM audit_requests WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND decided_ms IS NOT NULL
+        ), recorded AS (
+            SELECT *, quota_rate * quota_window_ms / 1000 AS total, lag(quota_rate * quota_window_ms / 1000) OVER c AS before,
+                   lag(quota_value) OVER c AS before_value, lag(sent) OVER c AS before_sent, lag(seq) OVER c AS before_seq
+            FROM counted WHERE throttle_quota = 'Fetch' AND quota_entity LIKE '%client-id%'
+            WINDOW c AS (PARTITION BY run, broker, client_id, principal, quota_entity ORDER BY ready_ns, seq)
+        )
+        SELECT run, seq, client_id, quota_entity, before_seq, before, before_value, quota_value, sent - before_sent AS sent_between, total,
+               total > before - before_value + quota_value + sent - before_sent + {ROUNDING_BYTES} AS broken,
+               CAST(total - (before - before_value + quota_value + sent - before_sent) AS double) AS excess
+        FROM recorded WHERE before IS NOT NULL
+    """)
 
 
 RULES = (
     Rule("3", "no request of a connection is handled while it is muted", ERROR, muted),
     Rule("4", "a throttle lasts (rate - bound) / bound x window, rounded, and the answer says so", ERROR, how_long),
     Rule("5", "a throttled fetch carries no records", ERROR, empty_fetch),
+    Rule("5 bytes", "the bytes of a throttled fetch are not counted", ERROR, taken_back),
 )

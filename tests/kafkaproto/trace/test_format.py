@@ -33,6 +33,7 @@ exchanges = st.builds(
     st.binary(max_size=50),
     lengths,
     lengths,
+    numbers,
 )
 events = st.builds(
     Event,

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from broker.quota.windows import throttle_ms
-from broker.testing import TestCluster, cluster
 from kafkaproto.trace.format import files_of
 from pipeline.trace import tables as job
 from pipeline.trace.audit.__main__ import FAILED, RULES, UNREADABLE, WARNED, as_json, audit, main, status, text
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
+from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
-from tests.broker.wire import batch, fetch, metadata, produce
 from tests.clients import KAFKA_PYTHON_WARNINGS
-from tests.conformance.client import Connection
+from tests.pipeline.trace import broken, patched
+from tests.pipeline.trace.clean import record
 from tests.pipeline.trace.recorded import traffic, write
 from tests.pipeline.trace.test_tables import rows
 
@@ -36,50 +36,9 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[3]
-RATE = 60_000
-Rows = dict[str, list[dict[str, Any]]]
-
-
-def ask(connection: Connection, request: Any, version: int) -> Any:
-    connection.send_bytes(connection.frame(request, version))
-    found = connection.take(20)
-    assert found is not None
-    return connection.decode(*found, 0.0).message
-
-
-def work(c: TestCluster) -> None:
-    """Writing and reading under quotas, a fetch outside the log, an acks=0."""
-    from kafka import KafkaConsumer, KafkaProducer
-
-    c.set_quota(client_id="p", producer_byte_rate=RATE)
-    c.set_quota(client_id="r", consumer_byte_rate=RATE)
-    producer = KafkaProducer(bootstrap_servers=c.bootstrap, client_id="p", batch_size=4000)
-    for _ in range(240):
-        producer.send("t", b"x" * 500)
-    producer.flush()
-    producer.close()
-    consumer = KafkaConsumer(
-        "t",
-        bootstrap_servers=c.bootstrap,
-        client_id="c",
-        auto_offset_reset="earliest",
-        max_partition_fetch_bytes=20_000,
-    )
-    seen = 0
-    while seen < 240:
-        seen += sum(map(len, consumer.poll(1000).values()))
-    consumer.close()
-    host, port = c.bootstrap.split(":")
-    raw = Connection(host, int(port), "r")
-    for _ in range(3):
-        ask(raw, fetch(("t", 0, 0), ("t", 1, 0), max_bytes=RATE), 11)
-    raw.close()
-    raw = Connection(host, int(port), "o")
-    for offset in (0, 1_000_000, 0):
-        ask(raw, fetch(("t", 0, offset)), 11)
-    raw.send_bytes(raw.frame(produce("t", batch(b"x", b"y"), acks=0), 9))
-    ask(raw, metadata(["t"]), 9)
-    raw.close()
+WITHOUT_TRANSACTIONS = "11 aborted"
+"""The one rule that a broker without transactions exercises with no client: `broken.reads_transactions` does."""
+AS_IT_IS = "as it is: "
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +46,7 @@ def out(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables of that, made by Spark; beside them its trace, whose end is torn, and the tables that were made without Spark."""
     folder = tmp_path_factory.mktemp("run")
     trace, made = folder / "trace", folder / "out"
-    with cluster(1, {"t": 2}, {"quota.window.num": "2"}, trace=trace) as c:
-        work(c)
+    record(trace)
     [file] = files_of(trace)
     with file.open("ab") as end:
         end.write(bytes(3))
@@ -125,157 +83,88 @@ def test_run_again_spark_reads_only_what_is_new_and_tells_what_is_bad(spark: Any
 # ---- planted faults ----------------------------------------------------------------------------------------------------------
 
 
-def row(found: list[dict[str, Any]], wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """The first that is as wanted; `found` is in order of seq."""
-    return next(one for one in found if wanted(one))
+class Found(NamedTuple):
+    """rules: of each run, the broken rows of each rule as (seq, client id), worst first. planted: of a patched run, where."""
+
+    rules: dict[str, dict[str, list[tuple[int, str | None]]]]
+    planted: dict[str, int]
 
 
-def in_conversation(tables: Rows, wanted: Callable[[dict[str, Any], dict[str, Any]], Any]) -> list[dict[str, Any]]:
-    """A request and the next of its connection."""
-    for one in tables["requests"]:
-        following = next((r for r in tables["requests"] if r["conn"] == one["conn"] and r["seq"] > one["seq"]), None)
-        if following is not None and wanted(one, following):
-            return [one, following]
-    raise AssertionError("no such pair of requests")
-
-
-def answered_while_muted(tables: Rows) -> int:
-    one, following = in_conversation(tables, lambda one, _: one["decided_ms"] > 0)
-    following["clock_ms"] = one["clock_ms"] + one["decided_ms"] - 1
-    return following["seq"]
-
-
-def told_another_throttle(tables: Rows) -> int:
-    one = row(tables["requests"], lambda r: r["throttle_quota"] == "Produce")
-    one["throttle_ms"] += 1
-    return one["seq"]
-
-
-def throttled_with_records(tables: Rows) -> int:
-    one = row(tables["requests"], lambda r: r["api"] == "Fetch" and r["decided_ms"] > 0)
-    one["records_bytes"] = 100
-    return one["seq"]
-
-
-def answered_out_of_turn(tables: Rows) -> int:
-    one, following = in_conversation(tables, lambda a, b: a["api"] == b["api"] == "Produce")
-    one["ready_ns"], following["ready_ns"] = following["ready_ns"], one["ready_ns"]
-    return following["seq"]
-
-
-def somebody_elses_answer(tables: Rows) -> int:
-    one = row(tables["requests"], lambda r: r["api"] == "Metadata")
-    one["trouble"] = "the answer's correlation id is 99"
-    return one["seq"]
-
-
-def unknown_version(tables: Rows) -> int:
-    one = row(tables["requests"], lambda r: r["api"] == "Metadata")
-    one["api_version"] = 99
-    return one["seq"]
-
-
-def answered_late(tables: Rows) -> int:
-    one = row(tables["requests"], lambda r: r["api"] == "Fetch")
-    one["received_ns"] -= (one["max_wait_ms"] + 1001) * 1_000_000
-    return one["seq"]
-
-
-def answered_without_acks(tables: Rows) -> int:
-    one = row(tables["requests"], lambda r: r["acks"] == 0)
-    one["answered"] = True
-    return one["seq"]
-
-
-def over_the_limit(tables: Rows) -> int:
-    one = row(tables["partitions"], lambda r: r["limit_bytes"] and r["batches"] > 1)
-    one["limit_bytes"] = one["bytes"] - 1
-    return one["seq"]
-
-
-def overlapping(tables: Rows) -> int:
-    one = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["place"] == 1)
-    one["base_offset"] -= 1
-    return one["seq"]
-
-
-def with_a_gap(tables: Rows) -> int:
-    one = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["place"] == 1 and r["count"] > 1)
-    one["base_offset"] += 1
-    return one["seq"]
-
-
-def with_other_bytes(tables: Rows) -> int:
-    one = row(tables["batches"], lambda r: r["api"] == "Fetch")
-    one["crc"] ^= 1
-    return one["seq"]
-
-
-def fallen_watermark(tables: Rows) -> int:
-    found = [r for r in tables["partitions"] if r["api"] == "Fetch" and r["error"] == 0 and r["partition"] == 1]
-    found[1]["high_watermark"] = found[1]["last_stable_offset"] = found[0]["high_watermark"] - 1
-    return found[1]["seq"]
-
-
-def no_progress(tables: Rows) -> int:
-    one = row(tables["partitions"], lambda r: r["asked_offset"] is not None and r["next_offset"])
-    one["asked_offset"] = one["next_offset"]
-    return one["seq"]
-
-
-def out_of_a_range_that_it_is_in(tables: Rows) -> int:
-    one = row(tables["partitions"], lambda r: r["api"] == "Fetch" and r["error"] == 1)
-    one["asked_offset"] = 5
-    return one["seq"]
-
-
-FAULTS: dict[Callable[[Rows], int], str] = {
-    answered_while_muted: "3",
-    told_another_throttle: "4",
-    throttled_with_records: "5",
-    answered_out_of_turn: "6",
-    somebody_elses_answer: "6",
-    unknown_version: "7",
-    answered_late: "13",
-    answered_without_acks: "20",
-    over_the_limit: "2",
-    overlapping: "8",
-    with_a_gap: "8 gap",
-    with_other_bytes: "9",
-    fallen_watermark: "10",
-    no_progress: "12",
-    out_of_a_range_that_it_is_in: "18",
-}
-
-
-def test_a_planted_fault_breaks_its_rule_at_its_row_and_no_other(spark: Any, out: Path) -> None:
-    """Each fault in a run of its own, one audit for all."""
-    clean: Rows = {table: rows(out.parent / "other", table) for table in TABLES}
-    planted: Rows = {table: [] for table in TABLES}
-    expected = set()
-    for fault, rule in FAULTS.items():
+@pytest.fixture(scope="module")
+def found(spark: Any, out: Path) -> Iterator[Found]:
+    """One audit of every fault, each in a run of its own: patched tables of the clean run; each scene with a broken broker, and with one
+    that is as it is."""
+    tables: patched.Rows = {table: [] for table in TABLES}
+    planted = {}
+    clean = {table: rows(out.parent / "other", table) for table in TABLES}
+    for fault in patched.FAULTS:
         copy = deepcopy(clean)
-        expected.add((rule, fault.__name__, fault(copy)))
-        for table, found in copy.items():
-            planted[table] += [one | {"run": fault.__name__} for one in found]
-    frames = {
-        table: spark.createDataFrame([tuple(one[c.name] for c in TABLES[table]) for one in found], ddl(table)).cache()
-        for table, found in planted.items()
-    }
-    tables = Tables(frames["requests"], frames["partitions"], frames["batches"], frames["events"])
-    found = {
-        (rule.number, one.run, one.seq)
-        for rule in RULES
-        for one in rule.check(tables).where("broken").select("run", "seq").collect()
-    }
-    assert found == expected
-    assert set(FAULTS.values()) == {rule.number for rule in RULES}
-    outcomes = audit(tables, [rule for rule in RULES if rule.number in ("3", "6")])
-    assert [(one.broken, len(one.sample)) for one in outcomes] == [(1, 1), (2, 2)] and status(outcomes) == FAILED
+        planted[fault.__name__] = fault(copy)
+        for table, some in copy.items():
+            tables[table] += [one | {"run": fault.__name__} for one in some]
+    for name, scene in broken.FAULTS.items():
+        for run, is_broken in ((AS_IT_IS + name, False), (name, True)):
+            made = Rows(run, broken.EPOCH_MS, 0)
+            for entry in broken.play(scene, is_broken):
+                for table, one in made.of(entry):
+                    tables[table].append(one)
+    clients = {(one["run"], one["seq"]): one["client_id"] for one in tables["requests"]}
+    frames = [_frame(spark, table, some).cache() for table, some in tables.items()]
+    rules: dict[str, dict[str, list[tuple[int, str | None]]]] = {run: {} for run, _ in clients}
+    audited = Tables(*frames)
+    for rule in RULES:
+        checked = rule.check(audited)
+        for one in checked.where("broken").orderBy(checked.excess.desc_nulls_last(), "run", "seq").collect():
+            rules[one.run].setdefault(rule.number, []).append((one.seq, clients[one.run, one.seq]))
+    yield Found(rules, planted)
+    for frame in frames:
+        frame.unpersist()
+
+
+def _frame(spark: Any, table: str, some: list[dict[str, Any]]) -> Any:
+    return spark.createDataFrame([tuple(one[c.name] for c in TABLES[table]) for one in some], ddl(table)).coalesce(2)
+
+
+@pytest.mark.parametrize("name", broken.FAULTS)
+def test_a_broken_broker_is_found_out_by_its_rules_at_the_request_that_was_hit(found: Found, name: str) -> None:
+    fault, rules = broken.FAULTS[name], found.rules[name]
+    assert fault.must <= rules.keys() <= fault.must | fault.may, rules
+    assert all(rules[number][0][1] == broken.PLANTED for number in fault.must), rules
+
+
+def test_the_same_scenes_with_the_broker_as_it_is_have_no_finding(found: Found) -> None:
+    assert {run: rules for run, rules in found.rules.items() if run.startswith(AS_IT_IS) and rules} == {}
+
+
+@pytest.mark.parametrize("fault", patched.FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_written_into_a_trace_breaks_its_rule_first_at_its_row(
+    found: Found, fault: Callable[[patched.Rows], int]
+) -> None:
+    planted, rules = patched.FAULTS[fault], found.rules[fault.__name__]
+    assert {planted.must} <= rules.keys() <= {planted.must} | planted.may, rules
+    assert rules[planted.must][0][0] == found.planted[fault.__name__]
+
+
+def test_every_rule_has_a_fault_that_breaks_it() -> None:
+    brokers = set().union(*(one.must for one in broken.FAULTS.values()))
+    assert brokers | {one.must for one in patched.FAULTS.values()} == {rule.number for rule in RULES}
+
+
+def test_what_is_broken_is_told_with_its_numbers_its_frames_and_its_query(spark: Any, out: Path) -> None:
+    tables = {table: rows(out.parent / "other", table) for table in TABLES}
+    seq = patched.answered_while_muted(tables)
+    audited = Tables(*(_frame(spark, table, some) for table, some in tables.items()))
+    outcomes = audit(audited, [rule for rule in RULES if rule.number == "3"])
+    assert [(one.broken, len(one.sample), one.worst) for one in outcomes] == [(1, 1, 1.0)] and status(
+        outcomes
+    ) == FAILED
     said = text(outcomes)
     assert "rule 3 (error): no request of a connection is handled while it is muted; the worst rows:" in said
-    assert f"run answered_while_muted, seq {outcomes[0].sample[0]['seq']}" in said and outcomes[0].worst == 1.0
-    assert json.loads(json.dumps(as_json(outcomes)))["rules"][0]["sample"] == outcomes[0].sample
+    assert f", seq {seq}, " in said and f"kafkaproto trace cut TRACE --seq {seq} --out rule-3.pcap" in said
+    told = json.loads(json.dumps(as_json(outcomes)))["rules"][0]
+    assert told["sample"] == outcomes[0].sample
+    assert told["query"]["name"] == "pipeline.trace.audit.throttling.muted"
+    assert told["query"]["source"].startswith("def muted(tables: Tables) -> DataFrame:")
 
 
 # ---- arithmetic, verdicts, the command ---------------------------------------------------------------------------------------
@@ -344,8 +233,7 @@ def test_the_command_audits_a_clean_run_that_breaks_nothing_and_exercises_every_
     assert done.returncode == 0, done.stdout + done.stderr
     assert "foreign.kptrace is no trace" in done.stderr
     found = json.loads(told.read_text())
-    assert {one["rule"]: one["verdict"] for one in found["rules"]} == {rule.number: HOLDS for rule in RULES}, (
-        done.stdout
-    )
-    assert done.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES)} hold") and found["status"] == 0
+    verdicts = {rule.number: HOLDS for rule in RULES} | {WITHOUT_TRANSACTIONS: NOT_EXERCISED}
+    assert {one["rule"]: one["verdict"] for one in found["rules"]} == verdicts, done.stdout
+    assert done.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES) - 1} hold") and found["status"] == 0
     assert "bytes at byte" in done.stdout.splitlines()[1] and found["remarks"]

@@ -1,0 +1,1 @@
+"""What people want to know of recorded traffic: each answer a few small tables, made by Spark from the tables of a trace."""

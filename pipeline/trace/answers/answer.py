@@ -1,0 +1,74 @@
+"""What an answer is: a question, and tables that are small however large the trace was, each with the query that made it.
+
+Must never know an answer, nor how it is shown.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pipeline.trace.audit.rule import Tables
+
+MOST_ROWS = 1000
+"""Of one table of an answer; who wants more asks its query."""
+
+FAMILY = (
+    "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', '*'), "
+    "'(^|-)[0-9]+(?=-|$)', '$1*')"
+)
+"""SQL: a client-id without what differs between clients of one kind: UUIDs, and numbers between dashes or at the end."""
+
+
+class Query(NamedTuple):
+    """One table. make: SQL over the views requests, partitions, batches and events, or a function of the tables."""
+
+    name: str
+    about: str
+    make: str | Callable[[Tables], DataFrame]
+
+    @property
+    def source(self) -> str:
+        """What a reader can look at, or run."""
+        if isinstance(self.make, str):
+            return inspect.cleandoc(self.make)
+        return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"
+
+    def frame(self, tables: Tables) -> DataFrame:
+        """Rows, not yet computed. Raises what Spark raises."""
+        if not isinstance(self.make, str):
+            return self.make(tables)
+        for name in ("requests", "partitions", "batches", "events"):
+            getattr(tables, name).createOrReplaceTempView(name)
+        return tables.requests.sparkSession.sql(self.make)
+
+
+class Answer(NamedTuple):
+    """name: of its folder and its place in the report. question: as a user asks it."""
+
+    name: str
+    question: str
+    queries: tuple[Query, ...]
+
+
+class Found(NamedTuple):
+    """A table as it came out: at most `MOST_ROWS` rows, `more` if there were others."""
+
+    query: Query
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    more: bool
+
+
+def found(query: Query, tables: Tables) -> Found:
+    frame = query.frame(tables)
+    rows = [
+        {name: float(value) if isinstance(value, Decimal) else value for name, value in row.asDict().items()}
+        for row in frame.limit(MOST_ROWS + 1).collect()
+    ]
+    return Found(query, frame.columns, rows[:MOST_ROWS], len(rows) > MOST_ROWS)

@@ -1,0 +1,104 @@
+"""Who speaks which version of what, and whose requests a broker of another release would not take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkaproto import releases
+from pipeline.trace.answers.answer import FAMILY, Answer, Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pipeline.trace.audit.rule import Tables
+
+PRODUCE = 0
+OLDEST = "2.1"
+"""The oldest release that is asked about: what is older has no client that anybody runs."""
+
+CLIENTS = f"""
+    WITH total AS (SELECT sum(bytes_in + bytes_out) AS bytes FROM requests)
+    SELECT {FAMILY} AS client, concat_ws(', ', sort_array(collect_set(software))) AS software, count(DISTINCT client_id) AS client_ids,
+           count(DISTINCT run, conn) AS connections, count(1) AS requests,
+           sum(bytes_in + bytes_out) AS bytes, round(100 * sum(bytes_in + bytes_out) / max(total.bytes), 1) AS percent_of_bytes,
+           round((max(ready_ns) - min(received_ns)) / 1e9, 1) AS seen_s, count_if(error <> 0) AS errors
+    FROM requests CROSS JOIN total GROUP BY 1 ORDER BY bytes DESC
+"""
+
+VERSIONS = f"""
+    SELECT {FAMILY} AS client, api, api_version, count(1) AS requests, sum(bytes_in + bytes_out) AS bytes
+    FROM requests WHERE api IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+
+ERRORS = f"""
+    SELECT api, error, {FAMILY} AS client, count(1) AS answers, min(seq) AS first_seq
+    FROM requests WHERE error <> 0 GROUP BY 1, 2, 3 ORDER BY answers DESC, 1, 2, 3
+"""
+
+WORKS, OLDER, MISSING, UNKNOWN, BREAKS = "works", "older versions", "misses an API", "not known", "breaks"
+WORST_FIRST = (BREAKS, UNKNOWN, MISSING, OLDER, WORKS)
+
+
+def verdicts(tables: Tables) -> DataFrame:
+    """Client, API and release: whether a broker of that release takes what the client sent.
+
+    A client that asks for ApiVersions uses an older version where it has to, and sees that an API is missing; what it does then is its
+    own affair. One whose version is below what the release takes breaks, unless the recorded broker offered no newer one: then it may
+    know more.
+    """
+    spark = tables.requests.sparkSession
+    known = [name for name in releases.releases() if _number(name) >= _number(OLDEST)]
+    offered = []
+    for name in known:
+        for key, (low, high) in releases.versions(name).items():
+            least = max(low, releases.OLDEST_PRODUCE) if key == PRODUCE and _number(name) >= (4,) else low
+            offered.append((name, key, least, high))
+    spark.createDataFrame(offered, "release string, api_key int, low int, high int").createOrReplaceTempView("offered")
+    spark.createDataFrame(
+        [(i, name) for i, name in enumerate(known)], "nth int, release string"
+    ).createOrReplaceTempView("known")
+    tables.requests.createOrReplaceTempView("requests")
+    tables.events.createOrReplaceTempView("events")
+    return spark.sql(f"""
+        WITH here AS (
+            SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
+            FROM events WHERE kind = 'meta'
+        ), asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM requests WHERE api = 'ApiVersions'),
+        used AS (
+            SELECT run, {FAMILY} AS client, api_key, api, max(api_version) AS newest, min(api_version) AS oldest, count(1) AS requests
+            FROM requests WHERE api_key IS NOT NULL AND api <> 'ApiVersions' GROUP BY 1, 2, 3, 4
+        ), judged AS (
+            SELECT u.client, u.api, u.newest, nth, k.release, low, high, u.requests, CASE
+                WHEN high IS NULL THEN CASE WHEN a.client IS NULL THEN '{BREAKS}' ELSE '{MISSING}' END
+                WHEN newest < low AND newest = coalesce(h.versions[1], -1) THEN '{UNKNOWN}'
+                WHEN newest < low THEN '{BREAKS}'
+                WHEN newest <= high THEN '{WORKS}'
+                WHEN a.client IS NULL THEN '{BREAKS}'
+                ELSE '{OLDER}' END AS verdict
+            FROM used u CROSS JOIN known k
+            LEFT JOIN offered o ON o.release = k.release AND o.api_key = u.api_key
+            LEFT JOIN here h ON h.run = u.run AND CAST(h.api_key AS int) = u.api_key
+            LEFT JOIN asking a ON a.run = u.run AND a.client = u.client
+        )
+        SELECT client, release, min_by(verdict, array_position(array{WORST_FIRST}, verdict)) AS verdict,
+               concat_ws(', ', sort_array(collect_set(CASE WHEN verdict NOT IN ('{OLDER}', '{WORKS}') THEN
+                 concat(api, ' ', newest, CASE WHEN high IS NULL THEN ' (not there)' ELSE concat(' (takes ', low, ' to ', high, ')') END)
+               END))) AS because
+        FROM judged GROUP BY client, release, nth ORDER BY client, nth
+    """)
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
+
+ANSWER = Answer(
+    "census",
+    "Which clients are there, what do they speak, and which broker releases would they survive?",
+    (
+        Query("clients", "each kind of client: numbers and UUIDs in client-ids are left out", CLIENTS),
+        Query("verdicts", "whether a broker of another release takes what each client sent", verdicts),
+        Query("versions", "requests of each API and version", VERSIONS),
+        Query("errors", "error codes that were answered", ERRORS),
+    ),
+)

@@ -1,0 +1,86 @@
+"""What differs between two runs, as far as it is more than chance: versions, counts, sizes, errors, latencies.
+
+For a client or a broker that was changed between them. Client-ids are taken without numbers and UUIDs.
+"""
+
+from __future__ import annotations
+
+from pipeline.trace.answers.answer import FAMILY, Answer, Query
+
+FEWEST = 30
+"""Requests on both sides before their sizes and times are compared."""
+COUNTS_DIFFER, TIMES_DIFFER, SIZES_DIFFER = 1.25, 1.5, 1.25
+"""Ratios from which on something is told."""
+LEAST_MS = 1.0
+"""Differences of times below that are noise."""
+
+
+def answer(before: str, after: str) -> Answer:
+    """The difference of two runs of the same tables."""
+    runs = f"CASE run WHEN '{_quoted(before)}' THEN 'before' WHEN '{_quoted(after)}' THEN 'after' END"
+    both = f"""
+    WITH both AS (
+        SELECT *, {runs} AS side, {FAMILY} AS client FROM requests WHERE run IN ('{_quoted(before)}', '{_quoted(after)}') AND api IS NOT NULL
+    )"""
+    pairs = "count_if(side = 'before') AS before, count_if(side = 'after') AS after"
+    versions = f"""{both}
+    SELECT client, api, api_version, {pairs}, CASE WHEN count_if(side = 'before') = 0 THEN 'new' ELSE 'gone' END AS what
+    FROM both GROUP BY client, api, api_version HAVING before = 0 OR after = 0 ORDER BY client, api, api_version
+    """
+    counts = f"""{both}
+    SELECT client, api, {pairs}, round(count_if(side = 'after') / count_if(side = 'before'), 2) AS ratio
+    FROM both GROUP BY client, api
+    HAVING before > 0 AND after > 0 AND abs(after - before) > 10 AND greatest(after / before, before / after) >= {COUNTS_DIFFER}
+    ORDER BY greatest(after / before, before / after) DESC, client, api
+    """
+    errors = f"""{both}
+    SELECT client, api, error, {pairs} FROM both WHERE error <> 0 GROUP BY client, api, error
+    HAVING before = 0 OR after = 0 OR greatest(after / before, before / after) >= 2 ORDER BY client, api, error
+    """
+    measures = f"""{both}, measured AS (
+        SELECT api, side, count(1) AS requests, percentile_approx((ready_ns - received_ns) / 1e6, array(0.5, 0.95), 1000) AS ms,
+               percentile_approx(bytes_in, array(0.5, 0.95), 1000) AS bytes_in, percentile_approx(bytes_out, array(0.5, 0.95), 1000) AS bytes_out
+        FROM both GROUP BY api, side
+    ), paired AS (
+        SELECT b.api, b.requests AS before_requests, a.requests AS after_requests, stack(6,
+                 'p50 ms', b.ms[0], a.ms[0], 'p95 ms', b.ms[1], a.ms[1],
+                 'p50 bytes in', CAST(b.bytes_in[0] AS double), CAST(a.bytes_in[0] AS double),
+                 'p95 bytes in', CAST(b.bytes_in[1] AS double), CAST(a.bytes_in[1] AS double),
+                 'p50 bytes out', CAST(b.bytes_out[0] AS double), CAST(a.bytes_out[0] AS double),
+                 'p95 bytes out', CAST(b.bytes_out[1] AS double), CAST(a.bytes_out[1] AS double)) AS (measure, before, after)
+        FROM measured b JOIN measured a ON a.api = b.api AND b.side = 'before' AND a.side = 'after'
+        WHERE least(b.requests, a.requests) >= {FEWEST}
+    )
+    SELECT api, measure, round(before, 3) AS before, round(after, 3) AS after, round(after / nullif(before, 0), 2) AS ratio
+    FROM paired WHERE CASE WHEN measure LIKE '%ms' THEN abs(after - before) >= {LEAST_MS}
+                             AND greatest(after / nullif(before, 0), before / nullif(after, 0), 0) >= {TIMES_DIFFER}
+                           ELSE greatest(after / nullif(before, 0), before / nullif(after, 0), 0) >= {SIZES_DIFFER} END
+    ORDER BY api, measure
+    """
+    again = f"""{both}, asked AS (
+        SELECT b.side, b.client, count(1) - count(DISTINCT coalesce(p.topic, p.topic_id), p.partition, p.asked_offset) AS repeats
+        FROM both b JOIN partitions p ON p.run = b.run AND p.seq = b.seq WHERE p.api = 'Fetch' AND p.asked_offset IS NOT NULL AND p.records > 0
+        GROUP BY b.side, b.client
+    )
+    SELECT client, max(CASE side WHEN 'before' THEN repeats END) AS before, max(CASE side WHEN 'after' THEN repeats END) AS after
+    FROM asked GROUP BY client HAVING before <> after ORDER BY client
+    """
+    return Answer(
+        "diff",
+        f"What differs between {before} (before) and {after} (after)?",
+        (
+            Query("versions", "versions that only one of them used", versions),
+            Query("counts", f"how many requests, where one has {COUNTS_DIFFER} times as many", counts),
+            Query(
+                "measures",
+                f"times ({TIMES_DIFFER} times and {LEAST_MS:g} ms apart) and sizes ({SIZES_DIFFER} times)",
+                measures,
+            ),
+            Query("errors", "errors that only one of them has, or one has twice as often", errors),
+            Query("again", "partitions that were fetched again from the same offset, with records", again),
+        ),
+    )
+
+
+def _quoted(run: str) -> str:
+    return run.replace("\\", "\\\\").replace("'", "\\'")

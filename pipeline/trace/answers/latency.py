@@ -1,0 +1,69 @@
+"""Where the time of requests went: quantiles of each part, and which requests took longest."""
+
+from __future__ import annotations
+
+from pipeline.trace.answers.answer import Answer, Query
+
+PARTS = """
+    WITH parts AS (
+        SELECT api, (coalesce(handled_ns, ready_ns) - received_ns) / 1e6 AS queued, (ready_ns - coalesce(handled_ns, ready_ns)) / 1e6 AS waited,
+               CAST(coalesce(decided_ms, throttle_ms, 0) AS double) AS throttled, (sent_ns - ready_ns) / 1e6 AS sent,
+               (coalesce(sent_ns, ready_ns) - received_ns) / 1e6 AS total
+        FROM requests WHERE api IS NOT NULL AND answered
+    ), long AS (
+        SELECT api, stack(5, 'queued', queued, 'handled or waiting', waited, 'sent', sent, 'throttled', throttled, 'total', total) AS (part, ms)
+        FROM parts
+    )
+    SELECT api, part, count(ms) AS requests, round(percentile_approx(ms, 0.5, 1000), 3) AS p50_ms,
+           round(percentile_approx(ms, 0.95, 1000), 3) AS p95_ms,
+           round(percentile_approx(ms, 0.99, 1000), 3) AS p99_ms, round(max(ms), 3) AS most_ms
+    FROM long GROUP BY api, part HAVING count(ms) > 0
+    ORDER BY api, array_position(array('queued', 'handled or waiting', 'sent', 'throttled', 'total'), part)
+"""
+
+SLOWEST = """
+    SELECT run, seq, conn, client_id, api, api_version, round((ready_ns - received_ns) / 1e6, 3) AS took_ms, max_wait_ms, bytes_in, bytes_out, error
+    FROM requests WHERE answered ORDER BY ready_ns - received_ns - 1000000 * coalesce(max_wait_ms, 0) DESC, run, seq LIMIT 20
+"""
+
+LARGEST = """
+    SELECT run, seq, conn, client_id, api, api_version, bytes_in, bytes_out, records_bytes
+    FROM requests ORDER BY bytes_in + bytes_out DESC, run, seq LIMIT 20
+"""
+
+LANES = """
+    WITH span AS (
+        SELECT min(received_ns) AS begins, max(ready_ns) AS ends FROM requests
+    ), busiest AS (
+        SELECT CAST((received_ns - begins) / 5e9 AS bigint) AS window_ FROM requests CROSS JOIN span
+        GROUP BY 1 ORDER BY sum(CASE WHEN coalesce(decided_ms, 0) > 0 THEN 1 ELSE 0 END) DESC, count(1) DESC, 1 LIMIT 1
+    ), inside AS (
+        SELECT r.*, begins + window_ * 5e9 AS from_ns, coalesce(decided_ms, 0) AS muted_ms
+        FROM requests r CROSS JOIN span CROSS JOIN busiest
+        WHERE received_ns BETWEEN begins + window_ * 5e9 AND begins + (window_ + 1) * 5e9
+    ), shown AS (
+        SELECT run, conn FROM inside GROUP BY run, conn ORDER BY sum(muted_ms) DESC, count(1) DESC, conn LIMIT 12
+    ), numbered AS (
+        SELECT i.*, row_number() OVER (PARTITION BY run, conn ORDER BY seq) AS nth FROM inside i JOIN shown USING (run, conn)
+    )
+    SELECT run, conn, seq, client_id, api, round((from_ns - begins) / 1e9, 3) AS window_begins_s,
+           round((received_ns - from_ns) / 1e6, 3) AS received_ms,
+           round((coalesce(handled_ns, ready_ns) - from_ns) / 1e6, 3) AS handled_ms, round((ready_ns - from_ns) / 1e6, 3) AS ready_ms,
+           muted_ms, max_wait_ms
+    FROM numbered CROSS JOIN span WHERE nth <= 80 ORDER BY run, conn, seq
+"""
+
+ANSWER = Answer(
+    "latency",
+    "Where did the time of requests go?",
+    (
+        Query(
+            "parts",
+            "queued: until its handler began (only a broker knows); then until the answer was made; sent; a throttle comes after that",
+            PARTS,
+        ),
+        Query("lanes", "twelve connections in the five seconds with the most throttles, else requests", LANES),
+        Query("slowest", "the twenty that took longest beyond what they asked to wait", SLOWEST),
+        Query("largest", "the twenty largest", LARGEST),
+    ),
+)

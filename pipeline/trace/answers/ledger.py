@@ -1,0 +1,88 @@
+"""What became of each acknowledged record: read, not read, doubled, or passed over by a reader; and how long until the first read."""
+
+from __future__ import annotations
+
+from pipeline.trace.answers.answer import FAMILY, Answer, Query
+
+TOPIC = "coalesce(topic, topic_id)"
+
+BATCHES = f"""
+    acked AS (
+        SELECT run, {TOPIC} AS topic_, partition, base_offset, min(last_offset) AS last_offset, min(count) AS count,
+               min(ready_ns) AS acked_ns, min(producer_id) AS producer_id, min(producer_epoch) AS producer_epoch,
+               min(base_sequence) AS base_sequence
+        FROM batches WHERE api = 'Produce' AND base_offset IS NOT NULL GROUP BY ALL
+    ), fetched AS (
+        SELECT b.run, {TOPIC} AS topic_, b.partition, b.base_offset, min(b.ready_ns) AS read_ns, count(1) AS times
+        FROM batches b JOIN requests r ON r.run = b.run AND r.seq = b.seq
+        WHERE b.api = 'Fetch' AND coalesce(r.replica_id, -1) < 0 GROUP BY ALL
+    )"""
+
+PARTITIONS = f"""
+    WITH {BATCHES}, twice AS (
+        SELECT run, topic_, partition, producer_id, producer_epoch, base_sequence, max(count) * (count(DISTINCT base_offset) - 1) AS records
+        FROM acked WHERE producer_id >= 0 GROUP BY ALL HAVING count(DISTINCT base_offset) > 1
+    ), passed AS (
+        SELECT run, {TOPIC} AS topic_, partition, asked_offset, base_offset, ready_ns
+        FROM partitions WHERE api = 'Fetch' AND base_offset > asked_offset AND coalesce(replica_id, -1) < 0
+    ), lost AS (
+        SELECT a.run, a.topic_, a.partition, a.base_offset, max(a.count) AS records FROM acked a
+        JOIN passed p ON p.run = a.run AND p.topic_ = a.topic_ AND p.partition = a.partition AND p.ready_ns > a.acked_ns
+                     AND a.base_offset >= p.asked_offset AND a.last_offset < p.base_offset
+        LEFT ANTI JOIN fetched f ON f.run = a.run AND f.topic_ = a.topic_ AND f.partition = a.partition AND f.base_offset = a.base_offset
+        GROUP BY a.run, a.topic_, a.partition, a.base_offset
+    )
+    SELECT a.topic_ AS topic, a.partition, count(1) AS batches, sum(a.count) AS acknowledged,
+           sum(CASE WHEN f.base_offset IS NOT NULL THEN a.count ELSE 0 END) AS read,
+           sum(CASE WHEN f.base_offset IS NULL AND l.base_offset IS NULL THEN a.count ELSE 0 END) AS unread,
+           coalesce(sum(l.records), 0) AS lost, coalesce(max(t.records), 0) AS doubled, coalesce(max(f.times), 0) AS most_reads,
+           round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.5, 1000) / 1e6, 3) AS p50_to_read_ms,
+           round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.99, 1000) / 1e6, 3) AS p99_to_read_ms
+    FROM acked a
+    LEFT JOIN fetched f ON f.run = a.run AND f.topic_ = a.topic_ AND f.partition = a.partition AND f.base_offset = a.base_offset
+    LEFT JOIN lost l ON l.run = a.run AND l.topic_ = a.topic_ AND l.partition = a.partition AND l.base_offset = a.base_offset
+    LEFT JOIN (SELECT run, topic_, partition, sum(records) AS records FROM twice GROUP BY ALL) t
+           ON t.run = a.run AND t.topic_ = a.topic_ AND t.partition = a.partition
+    GROUP BY a.topic_, a.partition ORDER BY lost DESC, doubled DESC, acknowledged DESC, topic, partition
+"""
+
+OFFSETS = f"""
+    WITH seen AS (
+        SELECT p.*, {TOPIC} AS topic_, r.client_id FROM partitions p JOIN requests r ON r.run = p.run AND r.seq = p.seq
+        WHERE p.api IN ('Produce', 'Fetch') AND p.error = 0
+    ), busiest AS (
+        SELECT topic_, partition FROM seen GROUP BY topic_, partition
+        ORDER BY max(CASE WHEN api = 'Produce' AND base_offset IS NOT NULL THEN 1 ELSE 0 END) + max(CASE WHEN api = 'Fetch' THEN 1 ELSE 0 END) DESC,
+                 count(1) DESC, topic_, partition LIMIT 4
+    ), spans AS (
+        SELECT topic_, partition, min(ready_ns) AS begins, greatest((max(ready_ns) - min(ready_ns)) / 200, 1) AS width
+        FROM seen JOIN busiest USING (topic_, partition) GROUP BY topic_, partition
+    ), lines AS (
+        SELECT topic_, partition, ready_ns, 'produced' AS line, next_offset AS at FROM seen WHERE api = 'Produce' AND next_offset IS NOT NULL
+        UNION ALL SELECT topic_, partition, ready_ns, 'high watermark', high_watermark FROM seen WHERE api = 'Fetch' AND high_watermark >= 0
+        UNION ALL SELECT topic_, partition, ready_ns, 'last stable offset', last_stable_offset FROM seen
+                  WHERE api = 'Fetch' AND last_stable_offset >= 0 AND last_stable_offset < high_watermark
+        UNION ALL SELECT topic_, partition, ready_ns, concat('read by ', {FAMILY}), coalesce(next_offset, asked_offset)
+                  FROM seen WHERE api = 'Fetch' AND coalesce(replica_id, -1) < 0 AND asked_offset IS NOT NULL
+    )
+    SELECT topic_ AS topic, partition, line, round(CAST((ready_ns - begins) / width AS bigint) * width / 1e9, 3) AS at_s, max(at) AS offset
+    FROM lines JOIN spans USING (topic_, partition)
+    GROUP BY topic_, partition, line, CAST((ready_ns - begins) / width AS bigint), width ORDER BY topic, partition, line, at_s
+"""
+
+ANSWER = Answer(
+    "ledger",
+    "Was everything that was acknowledged also read, once, and how soon?",
+    (
+        Query(
+            "partitions",
+            "acknowledged records: read, not read in this trace, passed over by a reader (lost), stored twice",
+            PARTITIONS,
+        ),
+        Query(
+            "offsets",
+            "of the four busiest partitions: what was produced, what was committed, and where its readers were",
+            OFFSETS,
+        ),
+    ),
+)

@@ -1,0 +1,70 @@
+"""Bytes that were read across racks, and how many of them a replica in the client's own rack could have served (KIP-392).
+
+Racks of brokers are told by the recorder or by answers; which replicas were in sync only by a broker's own trace.
+"""
+
+from __future__ import annotations
+
+from pipeline.trace.answers.answer import Answer, Query
+
+WHERE = """
+    WITH racks AS (
+        SELECT run, id AS broker, max_by(rack, at_ns) AS rack FROM (
+            SELECT run, at_ns, one.id, one.rack FROM (
+                SELECT run, at_ns, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, rack: string>>')) AS one
+                FROM events WHERE kind = 'meta')
+            UNION ALL
+            SELECT run, at_ns, CAST(get_json_object(facts, '$.node') AS int), get_json_object(facts, '$.rack') FROM events WHERE kind = 'rack'
+        ) GROUP BY run, id
+    ), read AS (
+        SELECT p.run, p.broker, coalesce(p.topic, p.topic_id) AS topic, p.partition, r.rack AS client_rack, r.client_id, sum(p.bytes) AS bytes
+        FROM partitions p JOIN requests r ON r.run = p.run AND r.seq = p.seq
+        WHERE p.api = 'Fetch' AND p.bytes > 0 AND coalesce(p.replica_id, -1) < 0 GROUP BY ALL
+    ), placed AS (
+        SELECT read.*, k.rack AS broker_rack FROM read LEFT JOIN racks k ON k.run = read.run AND k.broker = read.broker
+    )"""
+
+BYTES = f"""{WHERE}
+    SELECT client_rack, broker_rack, topic, sum(bytes) AS bytes FROM placed GROUP BY 1, 2, 3 ORDER BY bytes DESC
+"""
+
+SAVING = f"""{WHERE}, replicas AS (
+        SELECT run, topic, partition, collect_set(rack) AS rack_set FROM (
+            SELECT run, topic, nth AS partition, explode(one.isr) AS broker FROM (
+                SELECT run, get_json_object(facts, '$.topic') AS topic,
+                       posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<isr: array<int>>>')) AS (nth, one)
+                FROM events WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted'))
+        JOIN racks USING (run, broker) GROUP BY run, topic, partition
+    )
+    SELECT client_rack, sum(bytes) AS bytes, sum(CASE WHEN client_rack = broker_rack THEN bytes ELSE 0 END) AS from_its_own_rack,
+           sum(CASE WHEN client_rack <> broker_rack THEN bytes ELSE 0 END) AS across_racks,
+           sum(CASE WHEN client_rack <> broker_rack AND array_contains(rack_set, client_rack) THEN bytes
+                    WHEN rack_set IS NOT NULL OR client_rack = broker_rack THEN 0 END) AS a_replica_there_had_them,
+           concat_ws(', ', slice(sort_array(collect_set(client_id)), 1, 5)) AS clients
+    FROM placed LEFT JOIN replicas USING (run, topic, partition) WHERE client_rack <> '' AND broker_rack IS NOT NULL
+    GROUP BY client_rack ORDER BY across_racks DESC
+"""
+
+CLIENTS = f"""{WHERE}
+    SELECT client_id, client_rack, CASE
+             WHEN client_rack LIKE '${{env:%' THEN 'its rack is the text of a variable that nobody replaced'
+             WHEN coalesce(client_rack, '') = '' THEN 'it tells no rack'
+             ELSE 'no broker is in its rack' END AS what, sum(bytes) AS bytes
+    FROM placed p LEFT JOIN (SELECT DISTINCT rack AS known FROM racks WHERE rack <> '') k ON k.known = p.client_rack
+    WHERE EXISTS (SELECT 1 FROM racks WHERE rack <> '') AND (coalesce(client_rack, '') = '' OR known IS NULL)
+    GROUP BY client_id, client_rack ORDER BY bytes DESC
+"""
+
+ANSWER = Answer(
+    "racks",
+    "What was read across racks, and could it have stayed?",
+    (
+        Query("bytes", "bytes of records from the rack of a broker to the rack of a client", BYTES),
+        Query(
+            "saving",
+            "bytes of each rack's clients, and what a replica in their own rack, in sync when the topic was made, could have served",
+            SAVING,
+        ),
+        Query("clients", "clients that cannot read from their own rack, as nobody knows it", CLIENTS),
+    ),
+)

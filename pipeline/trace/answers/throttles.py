@@ -1,0 +1,57 @@
+"""Who was throttled: by which quota, how often, for which share of the time, and what would have waited a minute or longer."""
+
+from __future__ import annotations
+
+from pipeline.trace.answers.answer import Answer, Query
+
+FOR_LONG_MS = 60_000
+"""Spark's admin client and many others give up after this (default.api.timeout.ms)."""
+
+CLIENTS = f"""
+    WITH throttled AS (
+        SELECT *, coalesce(decided_ms, throttle_ms, 0) AS ms FROM requests
+    ), connections AS (
+        SELECT run, conn, (max(ready_ns) - min(received_ns)) / 1000000.0 + max_by(ms, seq) AS open_ms
+        FROM throttled GROUP BY run, conn
+    ), clients AS (
+        SELECT client_id, sum(open_ms) AS open_ms
+        FROM (SELECT DISTINCT run, conn, client_id FROM requests) JOIN connections USING (run, conn) GROUP BY client_id
+    )
+    SELECT t.client_id, api, throttle_quota AS quota, quota_entity AS entity, max(quota_bound) AS bound_a_second,
+           count(1) AS throttles, sum(ms) AS throttled_ms, round(100 * sum(ms) / max(open_ms), 1) AS percent_of_time,
+           max(ms) AS longest_ms, count_if(ms >= {FOR_LONG_MS}) AS a_minute_or_longer
+    FROM throttled t JOIN clients c ON c.client_id IS NOT DISTINCT FROM t.client_id
+    WHERE ms > 0
+    GROUP BY t.client_id, api, throttle_quota, quota_entity
+    ORDER BY throttled_ms DESC, t.client_id
+"""
+
+RATES = """
+    WITH spent AS (
+        SELECT min(received_ns) AS begins, greatest(ceil((max(ready_ns) - min(received_ns)) / 1e9 / 240), 1) AS width_s FROM requests
+    ), limited AS (
+        SELECT client_id, max(quota_bound) AS bound, sum(decided_ms) AS throttled_ms FROM requests
+        WHERE throttle_quota IN ('Produce', 'Fetch') GROUP BY client_id
+    ), busiest AS (
+        SELECT client_id FROM requests GROUP BY client_id ORDER BY sum(bytes_in + bytes_out) DESC LIMIT 6
+    ), shown AS (
+        SELECT client_id FROM (SELECT client_id FROM limited ORDER BY throttled_ms DESC LIMIT 6)
+        UNION SELECT client_id FROM busiest WHERE NOT EXISTS (SELECT 1 FROM limited)
+    )
+    SELECT r.client_id, CAST((ready_ns - begins) / 1e9 / width_s AS bigint) * width_s AS at_s, max(width_s) AS width_s,
+           sum(CASE WHEN api = 'Produce' THEN bytes_in WHEN api = 'Fetch' THEN bytes_out ELSE 0 END) / max(width_s) AS bytes_a_second,
+           max(bound) AS bound, max(coalesce(decided_ms, throttle_ms, 0)) AS throttle_ms
+    FROM requests r CROSS JOIN spent JOIN shown s ON s.client_id IS NOT DISTINCT FROM r.client_id
+    LEFT JOIN limited l ON l.client_id = r.client_id
+    GROUP BY r.client_id, CAST((ready_ns - begins) / 1e9 / width_s AS bigint) * width_s
+    ORDER BY client_id, at_s
+"""
+
+ANSWER = Answer(
+    "throttles",
+    "Who was throttled, by which quota, and for how long?",
+    (
+        Query("clients", "the throttles of each client; percent of the time that its connections were open", CLIENTS),
+        Query("rates", "bytes a second against the quota, and the longest throttle, of who was throttled most", RATES),
+    ),
+)

@@ -1,0 +1,173 @@
+"""At other quotas: for which share of its time each client would have waited. `replay` over all clients, in Spark.
+
+Rows come sorted by client, so that one client at a time is in memory, and of it a bounded number of requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipeline.trace.answers.answer import Answer, Query
+from pipeline.trace.answers.replay import Replay, Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pipeline.trace.audit.rule import Tables
+
+MB = 1_000_000
+QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)
+AROUND = (0.5, 1.0, 2.0)
+"""Times the quota that was in force."""
+
+CHARGED = """
+    WITH counted AS (
+        SELECT run, broker, api, coalesce(client_id, '') AS client_id, clock_ms, conn, seq, coalesce(decided_ms, 0) AS waited_ms,
+               api = 'Fetch' AND decided_ms > 0 AND NOT held AS empty, throttle_quota = api AS by_this_quota,
+               CASE WHEN throttle_quota = api THEN quota_value
+                    WHEN api = 'Produce' THEN CAST(bytes_in AS double)
+                    ELSE CAST(bytes_out - CASE WHEN api_version >= 12 THEN 1 ELSE 0 END AS double) END AS value,
+               CASE WHEN throttle_quota = api THEN quota_bound END AS bound
+        FROM requests WHERE api IN ('Produce', 'Fetch') AND clock_ms IS NOT NULL AND coalesce(replica_id, -1) < 0
+    ), clients AS (
+        SELECT run, broker, api, client_id, max(bound) AS real_bound, min(bound) AS least_bound, sum(value) AS bytes
+        FROM counted GROUP BY ALL
+    )
+    SELECT * FROM counted JOIN clients USING (run, broker, api, client_id)
+"""
+"""What was charged to whom, and when. The body of a fetch answer and four bytes more: of a flexible header one byte less than its frame."""
+
+SCHEMA = pa.schema(
+    [
+        ("client_id", pa.string()),
+        ("api", pa.string()),
+        ("broker", pa.int32()),
+        ("quota", pa.float64()),
+        ("in_force", pa.bool_()),
+        ("requests", pa.int64()),
+        ("throttles", pa.int64()),
+        ("throttled_ms", pa.int64()),
+        ("longest_ms", pa.int64()),
+        ("a_minute_or_longer", pa.int64()),
+        ("percent_of_time", pa.float64()),
+        ("differs_from_the_broker", pa.int64()),
+    ]
+)
+DDL = (
+    "client_id string, api string, broker int, quota double, in_force boolean, requests bigint, throttles bigint, throttled_ms bigint, "
+    "longest_ms bigint, a_minute_or_longer bigint, percent_of_time double, differs_from_the_broker bigint"
+)
+
+
+class _Planned:
+    """One client at one quota, as it is added up."""
+
+    def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
+        self.quota, self.in_force = quota, in_force
+        self.replay = Replay(quota, samples, window_ms, fetches)
+        self.requests = self.throttles = self.throttled_ms = self.longest_ms = self.long = self.differs = 0
+        self.times: dict[int, tuple[int, int]] = {}
+        """Connection to when its first request was, and when it was free after its last."""
+        self._decided: dict[int, int] = {}
+
+    def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:
+        """decided: what the broker made each wait for this quota."""
+        self._decided |= decided
+        for wait in self.replay.rest() if last else self.replay.of(requests):
+            self.requests += 1
+            self.throttles += wait.throttle_ms > 0
+            self.throttled_ms += wait.throttle_ms
+            self.longest_ms = max(self.longest_ms, wait.throttle_ms)
+            self.long += wait.throttle_ms >= 60_000
+            begun_ms, _ = self.times.get(wait.conn, (wait.at_ms, 0))
+            self.times[wait.conn] = begun_ms, wait.at_ms + wait.throttle_ms
+            self.differs += self._decided.pop(wait.seq, wait.throttle_ms) != wait.throttle_ms
+
+    def row(self, client: tuple[Any, ...]) -> dict[str, Any]:
+        _, broker, api, client_id = client
+        open_ms = sum(ended_ms - begun_ms for begun_ms, ended_ms in self.times.values())
+        return {
+            "client_id": client_id,
+            "api": api,
+            "broker": broker,
+            "quota": self.quota,
+            "in_force": self.in_force,
+            "requests": self.requests,
+            "throttles": self.throttles,
+            "throttled_ms": self.throttled_ms,
+            "longest_ms": self.longest_ms,
+            "a_minute_or_longer": self.long,
+            "percent_of_time": round(100 * self.throttled_ms / open_ms, 1) if open_ms else 0.0,
+            "differs_from_the_broker": self.differs if self.in_force else None,
+        }
+
+
+def _planned(windows: dict[str, tuple[int, int]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = ((batch, row) for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
+    for client, group in groupby((row for _, row in rows), key=lambda row: row[:4]):
+        planned: list[_Planned] = []
+        for _, _, api, _, at_ms, conn, seq, waited_ms, empty, by_this, value, real, least in group:
+            if not planned:
+                known = real if real is not None and real == least else None
+                quotas = sorted({*QUOTAS, *((known * times for times in AROUND) if known else ())})
+                samples, window_ms = windows[client[0]]
+                planned = [_Planned(q, q == known, samples, window_ms, api == "Fetch") for q in quotas]
+            request = Request(seq, conn, at_ms, value, waited_ms, bool(empty))
+            decided = {seq: waited_ms} if by_this or not waited_ms else {}
+            for one in planned:
+                one.add((request,), decided if one.in_force else {})
+        for one in planned:
+            one.add((), {}, last=True)
+        yield pa.RecordBatch.from_pylist([one.row(client) for one in planned], SCHEMA)
+
+
+def windows_of(tables: Tables) -> dict[str, tuple[int, int]]:
+    """run to (samples, window in ms) of its quotas."""
+    found = {}
+    for row in tables.events.where("kind = 'meta'").select("run", "facts").collect():
+        config = json.loads(row.facts).get("config") or {}
+        samples = int(config.get("quota.window.num", 11))
+        found[row.run] = samples, 1000 * int(config.get("quota.window.size.seconds", 1))
+    return found
+
+
+def planned(tables: Tables) -> DataFrame:
+    """One row for each client, kind of bytes, broker and quota."""
+    windows = windows_of(tables)
+    tables.requests.createOrReplaceTempView("requests")
+    charged = tables.requests.sparkSession.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
+    keys = ["run", "broker", "api", "client_id"]
+    columns = [
+        *keys,
+        "clock_ms",
+        "conn",
+        "seq",
+        "waited_ms",
+        "empty",
+        "by_this_quota",
+        "value",
+        "real_bound",
+        "least_bound",
+    ]
+    sorted_rows = charged.select(columns).repartition(*keys).sortWithinPartitions(*keys, "clock_ms", "seq")
+    return sorted_rows.mapInArrow(lambda batches: _planned(windows, batches), DDL).orderBy(
+        "client_id", "api", "broker", "quota"
+    )
+
+
+ANSWER = Answer(
+    "what-if",
+    "How long would each client have waited at another quota?",
+    (
+        Query(
+            "planned",
+            "the quota arithmetic over the same requests at other quotas; in force: the one that the broker had",
+            planned,
+        ),
+    ),
+)

@@ -1,0 +1,131 @@
+"""Rules of what was acknowledged: it stays, as it was written, once, and in sequence (KIP-98, acks)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.trace.audit.rule import ERROR, NAMED, Rule, Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ALL = -1
+SEQUENCE_MASK = 0x7FFFFFFF
+
+
+def same_bytes(tables: Tables) -> DataFrame:
+    """By their checksums. A broker that sets times, compresses anew or compacts changes them, and is not asked. What only a leader had
+    (acks=1) is asked of that broker."""
+    columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, ready_ns"
+    rows = tables.sql(f"""
+        SELECT f.run, f.seq, p.seq AS produced_seq, f.where_, f.partition, f.base_offset, p.last_offset AS produced_last_offset,
+               f.last_offset, p.crc AS produced_crc, f.crc, p.ready_ns AS before_ns, f.ready_ns AS then_ns,
+               f.last_offset <> p.last_offset OR f.crc <> p.crc AS broken, CAST(1 AS double) AS excess
+        FROM (SELECT {columns} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL) p
+        JOIN (SELECT {columns} FROM audit_batches WHERE api = 'Fetch') f
+          ON f.run = p.run AND f.where_ = p.where_ AND f.partition = p.partition AND f.base_offset = p.base_offset
+        WHERE f.count >= p.count AND f.codec = p.codec AND f.max_timestamp = p.max_timestamp AND (p.acks = {ALL} OR p.broker = f.broker)
+    """)
+    return tables.uncut(rows, "before_ns", "then_ns").drop("before_ns", "then_ns").withColumnRenamed("where_", "topic")
+
+
+def not_skipped(tables: Tables) -> DataFrame:
+    """A fetch that goes from below an acknowledged batch to behind it has it: where no policy but "delete" is known to hold for its topic.
+    Rows are the acknowledged batches of such topics that an answer went over; those that are in it are found by their first offset."""
+    rows = tables.sql(f"""
+        WITH policies AS (
+            SELECT run, get_json_object(facts, '$.topic') AS where_,
+                   max(get_json_object(facts, '$.configs["cleanup.policy"]') IS NOT NULL
+                       AND get_json_object(facts, '$.configs["cleanup.policy"]') LIKE '%compact%') AS compacts
+            FROM audit_events WHERE kind = 'topic' GROUP BY run, get_json_object(facts, '$.topic')
+        ), defaults AS (SELECT run, max(policy LIKE '%compact%') AS compacts FROM audit_settings GROUP BY run
+        ), plain AS (
+            SELECT /*+ BROADCAST(d) */ p.run, p.where_ FROM policies p JOIN defaults d USING (run) WHERE NOT p.compacts AND NOT d.compacts
+        ), neighbours AS (
+            SELECT run, seq, broker, {NAMED}, partition, base_offset AS until_offset,
+                   lag(last_offset) OVER (PARTITION BY run, seq, topic, topic_id, partition ORDER BY place) + 1 AS from_offset, ready_ns, begun_ns
+            FROM audit_batches WHERE api = 'Fetch'
+            UNION ALL
+            SELECT run, seq, broker, {NAMED}, partition, base_offset, asked_offset, ready_ns, begun_ns FROM audit_partitions
+            WHERE api = 'Fetch' AND asked_offset < base_offset
+        ), skipped AS (SELECT * FROM neighbours WHERE from_offset < until_offset
+        ), acknowledged AS (
+            SELECT run, seq, broker, {NAMED}, partition, base_offset, last_offset, acks, ready_ns, crc FROM audit_batches
+            WHERE api = 'Produce' AND base_offset IS NOT NULL
+        )
+        SELECT /*+ BROADCAST(n) */ a.run, coalesce(s.seq, a.seq) AS seq, a.seq AS produced_seq, a.where_, a.partition, a.base_offset,
+               a.last_offset, s.from_offset, s.until_offset, a.ready_ns AS before_ns, coalesce(s.ready_ns, a.ready_ns) AS then_ns,
+               s.seq IS NOT NULL AS broken, CAST(a.last_offset - a.base_offset + 1 AS double) AS excess
+        FROM acknowledged a JOIN plain n ON n.run = a.run AND n.where_ = a.where_
+        LEFT JOIN skipped s ON s.run = a.run AND s.where_ = a.where_ AND s.partition = a.partition AND a.base_offset >= s.from_offset
+            AND a.base_offset < s.until_offset AND a.ready_ns < s.begun_ns AND (a.acks = {ALL} OR a.broker = s.broker)
+    """)
+    return tables.uncut(rows, "before_ns", "then_ns").drop("before_ns", "then_ns").withColumnRenamed("where_", "topic")
+
+
+def in_sequence(tables: Tables) -> DataFrame:
+    """In one answer: a producer's batches follow each other, as long as no offset is missing in between (compaction)."""
+    return tables.sql(f"""
+        WITH gapped AS (
+            SELECT *, {NAMED}, IF(base_offset > 1 + lag(last_offset) OVER (PARTITION BY run, seq, topic, topic_id, partition ORDER BY place), 1, 0)
+                AS gap
+            FROM audit_batches WHERE api = 'Fetch'
+        ), counted AS (
+            SELECT *, sum(gap) OVER (PARTITION BY run, seq, where_, partition ORDER BY place) AS stretch FROM gapped
+        ), paired AS (
+            SELECT run, seq, where_ AS topic, partition, producer_id, producer_epoch, base_offset, base_sequence,
+                   (lag(base_sequence) OVER p + lag(last_offset - base_offset) OVER p + 1) & {SEQUENCE_MASK} AS expected
+            FROM counted WHERE producer_id >= 0 AND base_sequence >= 0 AND NOT control
+            WINDOW p AS (PARTITION BY run, seq, where_, partition, stretch, producer_id, producer_epoch ORDER BY place)
+        )
+        SELECT *, base_sequence <> expected AS broken, CAST(abs(base_sequence - expected) AS double) AS excess
+        FROM paired WHERE expected IS NOT NULL
+    """)
+
+
+def once(tables: Tables) -> DataFrame:
+    """A batch of an idempotent producer that was sent again gets the answer that it got first."""
+    rows = tables.sql(f"""
+        WITH sent AS (
+            SELECT *, {NAMED} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL AND producer_id >= 0 AND base_sequence >= 0
+        )
+        SELECT run, seq, where_, partition, producer_id, producer_epoch, base_sequence, base_offset, ready_ns,
+               first(base_offset) OVER p AS first_offset, first(seq) OVER p AS first_seq, first(ready_ns) OVER p AS before_ns
+        FROM sent
+        WINDOW p AS (PARTITION BY run, where_, partition, producer_id, producer_epoch, base_sequence, count, crc ORDER BY ready_ns, seq)
+    """)
+    return tables.uncut(rows, "before_ns", "ready_ns").selectExpr(
+        "run", "seq", "where_ AS topic", "partition", "producer_id", "producer_epoch", "base_sequence", "first_seq", "first_offset", "base_offset",
+        "base_offset <> first_offset AS broken", "CAST(abs(base_offset - first_offset) AS double) AS excess",
+    )  # fmt: skip
+
+
+def committed(tables: Tables) -> DataFrame:
+    """A fetch that came after an acks=-1 was answered, to the same broker, is told a high watermark that covers it."""
+    rows = tables.sql(f"""
+        WITH points AS (
+            SELECT run, seq, broker, {NAMED}, partition, ready_ns AS at_ns, next_offset AS acknowledged, NULL AS high_watermark, 0 AS turn
+            FROM audit_partitions WHERE api = 'Produce' AND acks = {ALL} AND error = 0 AND next_offset IS NOT NULL
+            UNION ALL
+            SELECT run, seq, broker, {NAMED}, partition, begun_ns, NULL, high_watermark, 1
+            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+        ), known AS (
+            SELECT *, max(CASE WHEN turn = 0 THEN struct(acknowledged, at_ns, seq) END) OVER (
+                PARTITION BY run, broker, where_, partition ORDER BY at_ns, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS told
+            FROM points
+        )
+        SELECT run, seq, broker, where_, partition, told.seq AS produced_seq, told.acknowledged AS acknowledged_end, high_watermark,
+               told.at_ns AS before_ns, at_ns AS then_ns, high_watermark < told.acknowledged AS broken,
+               CAST(told.acknowledged - high_watermark AS double) AS excess
+        FROM known WHERE turn = 1 AND told IS NOT NULL
+    """)
+    return tables.uncut(rows, "before_ns", "then_ns").drop("before_ns", "then_ns").withColumnRenamed("where_", "topic")
+
+
+RULES = (
+    Rule("9", "an acknowledged batch is read as it was written", ERROR, same_bytes),
+    Rule("9 lost", "no fetch goes over an acknowledged batch without it", ERROR, not_skipped),
+    Rule("15", "an idempotent producer's sequence numbers have no gap", ERROR, in_sequence),
+    Rule("15 twice", "a batch that an idempotent producer sends again is answered as before", ERROR, once),
+    Rule("20 HW", "acks=-1 is answered only when the high watermark covers it", ERROR, committed),
+)

@@ -1,0 +1,61 @@
+"""Rules of sizes (KIP-74, KIP-13): how much an answer, and a partition in it, may carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.trace.audit.rule import ERROR, NAMED, Rule, Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FIRST_VERSION_WITH_LIMIT = 3
+
+
+def whole_answer(tables: Tables) -> DataFrame:
+    """The broker's own cap is known where its settings were recorded; what a client's quota leaves room for, where it was throttled by
+    it before and no quota has been changed since."""
+    return tables.sql(f"""
+        WITH known AS (
+            SELECT run, seq, broker, client_id, principal, api_version, records_bytes, first_batch_bytes, max_bytes, replica_id,
+                   coalesce(handled_ns, received_ns) AS begun_ns, ready_ns,
+                   last(CASE WHEN throttle_quota = 'Fetch' THEN struct(quota_bound, ready_ns AS at_ns) END, true) OVER c AS told
+            FROM audit_requests WHERE api = 'Fetch' AND answered AND trouble IS NULL
+            WINDOW c AS (PARTITION BY run, broker, client_id, principal ORDER BY ready_ns, seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        ), changes AS (
+            SELECT /*+ BROADCAST */ run, collect_list(at_ns) AS changes FROM audit_events WHERE kind = 'quota' GROUP BY run
+        ), bounded AS (
+            SELECT /*+ BROADCAST(s), BROADCAST(c) */ k.*, s.fetch_max_bytes,
+                   CASE WHEN replica_id < 0
+                             AND NOT exists(coalesce(changes, array()), at -> at BETWEEN least(told.at_ns, begun_ns) AND k.ready_ns)
+                        THEN least(CAST(told.quota_bound * (s.window_num - 1) * s.window_s AS bigint), 2147483647) END AS quota_bytes
+            FROM known k LEFT JOIN audit_settings s ON s.run = k.run AND s.broker = k.broker LEFT JOIN changes c ON c.run = k.run
+        ), limited AS (
+            SELECT *, greatest(least(max_bytes, coalesce(fetch_max_bytes, max_bytes), coalesce(quota_bytes, max_bytes)), first_batch_bytes)
+                   AS limit_bytes
+            FROM bounded
+            WHERE records_bytes > 0 AND first_batch_bytes IS NOT NULL AND api_version >= {FIRST_VERSION_WITH_LIMIT}
+        )
+        SELECT run, seq, broker, client_id, max_bytes, fetch_max_bytes, quota_bytes, first_batch_bytes, limit_bytes, records_bytes,
+               records_bytes > limit_bytes AS broken, CAST(records_bytes - limit_bytes AS double) AS excess
+        FROM limited
+    """)
+
+
+def each_partition(tables: Tables) -> DataFrame:
+    return tables.sql(f"""
+        WITH filled AS (
+            SELECT *, {NAMED}, row_number() OVER (PARTITION BY run, seq ORDER BY place) AS nth
+            FROM audit_partitions WHERE api = 'Fetch' AND bytes > 0
+        )
+        SELECT run, seq, where_ AS topic, partition, limit_bytes, bytes, first_batch_bytes,
+               bytes > limit_bytes AND NOT (nth = 1 AND bytes = first_batch_bytes) AS broken,
+               CAST(bytes - limit_bytes AS double) AS excess
+        FROM filled WHERE limit_bytes IS NOT NULL AND batches > 0
+    """)
+
+
+RULES = (
+    Rule("1", "an answer's records are within max_bytes, the broker's cap and the quota's window, but for the first batch", ERROR, whole_answer),
+    Rule("2", "a partition's bytes are within its limit, but for the first batch of an answer", ERROR, each_partition),
+)  # fmt: skip

@@ -1,0 +1,91 @@
+"""Rules of what clients are told about topics and replicas (KIP-516, KIP-392)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.trace.audit.rule import ERROR, NAMED, Rule, Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+RACK_AWARE = "%RackAwareReplicaSelector"
+
+
+def preferred_replicas(tables: Tables) -> DataFrame:
+    """Racks are those that answers to Metadata told. Who leads, and who is in sync, is known where the recorder was told of each change:
+    what has held all the time from when the fetch was there until it was answered. Another selector than Kafka's may name any rack."""
+    return tables.sql(f"""
+        WITH told AS (
+            SELECT p.run, p.seq, p.broker, {NAMED}, p.partition, p.preferred_replica, p.bytes, p.asked_offset, p.log_start,
+                   p.begun_ns, p.ready_ns, r.rack, r.client_id
+            FROM audit_partitions p JOIN audit_requests r ON r.run = p.run AND r.seq = p.seq
+            WHERE p.api = 'Fetch' AND p.preferred_replica >= 0 AND p.error = 0
+        ), racks AS (
+            SELECT run, CAST(get_json_object(facts, '$.node') AS int) AS node, max_by(get_json_object(facts, '$.rack'), at_ns) AS node_rack
+            FROM audit_events WHERE kind = 'rack' GROUP BY run, get_json_object(facts, '$.node')
+        ), stated AS (
+            SELECT run, at_ns, topic, topic_id, place AS partition, one.leader AS leader, one.isr AS isr FROM (
+                SELECT run, at_ns, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id,
+                       posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, one)
+                FROM audit_events WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
+            UNION ALL
+            SELECT run, at_ns, get_json_object(facts, '$.topic'), NULL, CAST(get_json_object(facts, '$.partition') AS int),
+                   CASE WHEN kind = 'leader' THEN CAST(get_json_object(facts, '$.leader') AS int) END,
+                   CASE WHEN kind = 'isr' THEN from_json(get_json_object(facts, '$.isr'), 'array<int>') END
+            FROM audit_events WHERE kind IN ('leader', 'isr')
+        ), states AS (
+            SELECT run, topic AS where_, partition, sort_array(collect_list(struct(at_ns, leader, isr))) AS states FROM stated
+            GROUP BY run, topic, partition
+        ), joined AS (
+            SELECT /*+ BROADCAST(racks), BROADCAST(states), BROADCAST(s) */ told.*, node_rack, s.selector,
+                   filter(states, x -> x.at_ns < begun_ns) AS before, filter(states, x -> x.at_ns BETWEEN begun_ns AND ready_ns) AS during
+            FROM told LEFT JOIN racks ON racks.run = told.run AND racks.node = told.preferred_replica
+            LEFT JOIN states ON states.run = told.run AND states.where_ = told.where_ AND states.partition = told.partition
+            LEFT JOIN audit_settings s ON s.run = told.run AND s.broker = told.broker
+        ), known AS (
+            SELECT *, element_at(filter(before, x -> x.isr IS NOT NULL), -1).isr AS isr_before,
+                   element_at(filter(before, x -> x.leader IS NOT NULL), -1).leader AS leader_before
+            FROM joined
+        )
+        SELECT run, seq, where_ AS topic, partition, client_id, rack, broker, leader_before AS leader, preferred_replica, node_rack,
+               isr_before AS isr, asked_offset, log_start, bytes,
+               bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = ''
+                   OR coalesce(rack <> node_rack AND coalesce(selector, '') LIKE '{RACK_AWARE}', false)
+                   OR coalesce(asked_offset < log_start, false)
+                   OR coalesce(size(during) = 0 AND NOT array_contains(isr_before, preferred_replica), false)
+                   OR coalesce(size(during) = 0 AND leader_before <> broker, false) AS broken,
+               CAST(1 AS double) AS excess
+        FROM known
+    """)
+
+
+def topic_ids(tables: Tables) -> DataFrame:
+    """As each broker told them, one after the other. A name that gets another id is asked about where deletions were recorded."""
+    return tables.sql("""
+        WITH named AS (
+            SELECT run, seq, broker, at_ns, CAST(get_json_object(facts, '$.begun_ns') AS bigint) AS begun_ns,
+                   get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
+            FROM audit_events WHERE kind = 'named'
+        ), deleted AS (
+            SELECT run, get_json_object(facts, '$.topic') AS topic, collect_list(at_ns) AS deleted
+            FROM audit_events WHERE kind = 'topic' AND get_json_object(facts, '$.state') = 'deleted'
+            GROUP BY run, get_json_object(facts, '$.topic')
+        ), told AS (SELECT DISTINCT run, true AS tells FROM audit_events WHERE kind = 'topic'
+        ), paired AS (
+            SELECT *, lag(topic_id) OVER n AS before_id, lag(begun_ns) OVER n AS before_ns,
+                   first(topic) OVER (PARTITION BY run, topic_id ORDER BY at_ns, seq) AS first_name
+            FROM named WINDOW n AS (PARTITION BY run, broker, topic ORDER BY at_ns, seq)
+        )
+        SELECT /*+ BROADCAST(d), BROADCAST(t) */ p.run, p.seq, p.broker, p.topic, p.topic_id, before_id, first_name,
+               topic <> first_name OR coalesce(tells AND before_id <> topic_id
+                   AND NOT exists(coalesce(deleted, array()), at -> at BETWEEN before_ns AND at_ns), false) AS broken,
+               CAST(1 AS double) AS excess
+        FROM paired p LEFT JOIN deleted d USING (run, topic) LEFT JOIN told t USING (run)
+    """)
+
+
+RULES = (
+    Rule("14", "a preferred replica is another one, in sync, in the client's rack, named by the leader, without records", ERROR, preferred_replicas),
+    Rule("19", "a topic has one id, and an id one topic, until that is deleted", ERROR, topic_ids),
+)  # fmt: skip

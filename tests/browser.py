@@ -1,0 +1,38 @@
+"""A real headless browser for tests: the Chromium or Chrome of this machine, driven by Playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Playwright's browser. A test fails where there is none, and says how to get one."""
+    path = os.environ.get("KAFKAPROTO_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.fail("no browser is here: `make test` installs one, or apt install chromium, or set KAFKAPROTO_BROWSER")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=path, args=list(OPTIONS))
+        try:
+            yield made
+        finally:
+            made.close()

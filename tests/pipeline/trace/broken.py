@@ -1,0 +1,495 @@
+"""Brokers of which one rule is broken, and what a client sees of it: a trace for each, in virtual time.
+
+A scene is played twice: with the broker as it is, and with one function of it broken. `PLANTED` is the client whose request the fault
+hits; all others are served as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+
+from broker import apis
+from broker.fetch import session as fetch_session
+from broker.fetch.read import Reader
+from broker.fetch.session import IncrementalContext
+from broker.handlers import fetch as fetch_handler
+from broker.handlers import list_offsets as list_offsets_handler
+from broker.handlers import metadata as metadata_handler
+from broker.handlers import produce as produce_handler
+from broker.log.producer_state import ProducerStates
+from broker.log.replica_log import ReplicaLog
+from broker.network.connection import Connection
+from broker.quota.client_quotas import QuotaManager
+from broker.quota.windows import SampledRate
+from broker.replication.partition import Partition
+from broker.replication.selector import RackAwareReplicaSelector
+from broker.server.tracing import meta_of
+from broker.testing.memory import MemoryClient, VirtualCluster
+from broker.trace import Recorder
+from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.records.batch import CONTROL, TRANSACTIONAL, read_header
+from kafkaproto.trace.format import Entry, Event
+from tests.broker.wire import batch, fetch, limit, metadata, produce
+
+PLANTED = "planted"
+PRODUCER_ID = 77
+EPOCH_MS = 1_700_000_000_000
+CONFIG = {
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "0.broker.rack": "a",
+    "1.broker.rack": "b",
+    "2.broker.rack": "c",
+    "fetch.max.bytes": "20000",
+}
+
+
+class Scene:
+    """Three brokers in three racks; topic t with one partition on all of them, ten batches in it, which a client has read."""
+
+    def __init__(self) -> None:
+        self.cluster = VirtualCluster(3, CONFIG)
+        self.entries: list[Entry] = []
+        meta = meta_of(self.cluster.state) | {"wall_ms": EPOCH_MS, "seq": 0}
+        self.entries.append(Event("meta", {**meta, "broker": -1}))
+        self.cluster.state.record(Recorder(self.entries.append))
+        self.cluster.topic("t", 1, 3)
+        self.cluster.topic("other", 1, 3)
+        self.leader = self.cluster.state.controller.image.topics["t"].partitions[0].leader
+        self.good = self.connect("good")
+        self.planted = self.connect(PLANTED)
+        self.good.ask(metadata(["t", "other"]), 12)
+        for place in range(10):
+            self.write(place)
+        self.read(self.good)
+
+    def connect(self, client_id: str) -> MemoryClient:
+        return self.cluster.connect(self.leader, client_id)
+
+    def write(
+        self, place: int, client: MemoryClient | None = None, *, sequence: int | None = None, acks: int = -1
+    ) -> None:
+        """The batch of a place in the log: one record of 1,000 bytes, written a second after the one before."""
+        data = batch(
+            b"x" * 1000,
+            timestamp=EPOCH_MS + 1000 * place,
+            producer_id=PRODUCER_ID,
+            producer_epoch=0,
+            base_sequence=place if sequence is None else sequence,
+        )
+        asked = client or self.good
+        before = len(asked.answers)
+        asked.send(produce("t", data, acks=acks), 9)
+        self.cluster.advance(0)
+        assert len(asked.answers) == before + 1
+
+    def read(self, client: MemoryClient, offset: int = 0, **options: Any) -> Any:
+        return client.ask(fetch(("t", 0, offset), **options), 11)
+
+    def session(self, client: MemoryClient, offset: int = 10) -> int:
+        """A new session with both topics, from `offset` of t."""
+        return int(client.ask(fetch(("t", 0, offset), ("other", 0, 0), session=(0, 0)), 11).session_id)
+
+    def look_up(self, client: MemoryClient, timestamp: int) -> None:
+        topic = ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp=timestamp)])
+        client.ask(ListOffsetsRequest(-1, topics=[topic]), 5)
+
+    @property
+    def log(self) -> ReplicaLog:
+        found = self.cluster.state.nodes[self.leader].replicas.find("t", 0)
+        assert found is not None
+        return found.log
+
+
+Patch = pytest.MonkeyPatch
+Act = Callable[[Scene], None]
+
+
+class Fault(NamedTuple):
+    """breaks: what is wrong with the broker. act: what clients do then; the last of it is what the fault hits first. must: the rules
+    that name it; may: those that may, as it follows."""
+
+    breaks: Callable[[Patch], None]
+    act: Act
+    must: frozenset[str]
+    may: frozenset[str] = frozenset()
+
+
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(
+    act: Act, *must: str, may: tuple[str, ...] = ()
+) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
+    def note(breaks: Callable[[Patch], None]) -> Callable[[Patch], None]:
+        FAULTS[breaks.__name__] = Fault(breaks, act, frozenset(must), frozenset(may))
+        return breaks
+
+    return note
+
+
+def wrapped(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> None:
+    """change: called with the original, then with its arguments."""
+    original = getattr(owner, name)
+    patch.setattr(owner, name, lambda *given, **named: change(original, *given, **named))
+
+
+# ---- what clients do ---------------------------------------------------------------------------------------------------------
+
+
+def reads_all(scene: Scene) -> None:
+    scene.read(scene.planted)
+    scene.read(scene.good)
+
+
+def reads_little(scene: Scene) -> None:
+    scene.read(scene.planted, max_bytes=2500)
+
+
+def reads_little_of_one(scene: Scene) -> None:
+    scene.read(scene.planted, partition_max=2500)
+
+
+def writes_over_its_quota(scene: Scene) -> None:
+    limit(scene.cluster, PLANTED, producer_byte_rate=100.0)
+    scene.write(10, scene.planted)
+
+
+def writes_while_muted(scene: Scene) -> None:
+    writes_over_its_quota(scene)
+    scene.planted.send(metadata(["t"]), 9)
+    scene.cluster.advance(100_000)
+
+
+def reads_over_its_quota(scene: Scene) -> None:
+    limit(scene.cluster, PLANTED, consumer_byte_rate=300.0)
+    for _ in range(3):
+        scene.planted.send(fetch(("t", 0, 0)), 11)
+        scene.cluster.advance(5_000)
+    scene.cluster.advance(60_000)
+
+
+def steps_after_a_write(scene: Scene) -> None:
+    session_id = scene.session(scene.planted)
+    scene.write(10)
+    scene.read(scene.good, 10)
+    scene.planted.ask(fetch(session=(session_id, 1)), 11)
+
+
+def steps_twice(scene: Scene) -> None:
+    session_id = scene.session(scene.planted)
+    scene.planted.ask(fetch(session=(session_id, 1)), 11)
+    scene.planted.ask(fetch(session=(session_id, 2)), 11)
+
+
+def forgets_and_steps(scene: Scene) -> None:
+    session_id = scene.session(scene.planted)
+    asked = fetch(session=(session_id, 1))
+    asked.forgotten_topics_data = [ForgottenTopic("t", bytes(16), [0])]
+    scene.planted.ask(asked, 11)
+    scene.write(10)
+    scene.planted.ask(fetch(session=(session_id, 2)), 11)
+
+
+def writes_out_of_sequence(scene: Scene) -> None:
+    scene.write(10, sequence=15)
+    scene.read(scene.planted, 9)
+
+
+def writes_twice(scene: Scene) -> None:
+    scene.write(9, scene.planted)
+
+
+def reads_in_a_rack(scene: Scene) -> None:
+    rack = next(rack for number, rack in enumerate("abc") if number != scene.leader)
+    scene.read(scene.planted, rack=rack)
+
+
+def asks_for_the_end(scene: Scene) -> None:
+    scene.look_up(scene.planted, -1)
+    scene.read(scene.good, 10)
+
+
+def asks_for_a_time(scene: Scene) -> None:
+    scene.look_up(scene.planted, EPOCH_MS + 3500)
+
+
+def asks_who_is_where(scene: Scene) -> None:
+    scene.planted.ask(metadata(["t"]), 12)
+
+
+def waits_for_records(scene: Scene) -> None:
+    scene.planted.send(fetch(("t", 0, 10), max_wait_ms=500, min_bytes=1), 11)
+    scene.cluster.advance(600)
+
+
+def writes_and_reads(scene: Scene) -> None:
+    scene.write(10)
+    scene.read(scene.planted, 10)
+
+
+def reads_at_five(scene: Scene) -> None:
+    scene.read(scene.planted, 5, partition_max=1200)
+    scene.read(scene.good, 5)
+
+
+def reads_transactions(scene: Scene) -> None:
+    """A producer's two batches and a marker behind them, which no client could write; twice read."""
+    for sequence, attributes in enumerate((TRANSACTIONAL, TRANSACTIONAL, TRANSACTIONAL | CONTROL)):
+        data = bytearray(batch(b"abcd", producer_id=5, producer_epoch=0, base_sequence=sequence, attributes=attributes))
+        scene.log.append(memoryview(data), read_header(data, 0), 0, scene.cluster.now_ms)
+    scene.log.high_watermark = scene.log.log_end_offset
+    scene.read(scene.good, 10, isolation=1)
+    scene.read(scene.planted, 10, isolation=1)
+
+
+def reads_committed(scene: Scene) -> None:
+    scene.read(scene.planted, isolation=1)
+
+
+# ---- what is wrong with the broker -------------------------------------------------------------------------------------------
+
+
+@fault(reads_little, "1")
+def max_bytes_ignored(patch: Patch) -> None:
+    patch.setattr(fetch_handler, "_max_bytes", lambda *_: 1 << 30)
+
+
+@fault(reads_little_of_one, "2")
+def partition_limit_ignored(patch: Patch) -> None:
+    wrapped(patch, ReplicaLog, "read", lambda read, log, at, _, bound, **how: read(log, at, 1 << 30, bound, **how))
+
+
+@fault(writes_while_muted, "3")
+def mute_skipped(patch: Patch) -> None:
+    wrapped(
+        patch, Connection, "answer", lambda answer, self, buffers, _, close, now: answer(self, buffers, 0, close, now)
+    )
+
+
+@fault(writes_over_its_quota, "4")
+def throttled_a_millisecond_too_long(patch: Patch) -> None:
+    wrapped(patch, SampledRate, "record_and_throttle", lambda record, *given: (found := record(*given)) and found + 1)
+
+
+@fault(reads_over_its_quota, "5")
+def throttled_with_its_records(patch: Patch) -> None:
+    def build(original: Any, answer: Any, results: Any, now_ms: int) -> Any:
+        made = original(answer, results, now_ms)
+        return replace(made, emptied=lambda: made.message)
+
+    wrapped(patch, fetch_handler._Answer, "build", build)
+
+
+@fault(reads_over_its_quota, "5 bytes")
+def throttled_bytes_counted(patch: Patch) -> None:
+    patch.setattr(QuotaManager, "unrecord", lambda *_: None)
+
+
+@fault(reads_all, "9 lost", "8 gap", may=("15",))
+def batch_left_out(patch: Patch) -> None:
+    def partition(original: Any, index: int, result: Any) -> Any:
+        made = original(index, result)
+        size = result.size_bytes // 10
+        made.records = _bytes(made.records)[: 4 * size] + _bytes(made.records)[5 * size :]
+        return made
+
+    _only_planted(patch, partition)
+
+
+@fault(reads_all, "9")
+def batch_changed(patch: Patch) -> None:
+    def partition(original: Any, index: int, result: Any) -> Any:
+        made = original(index, result)
+        data = bytearray(_bytes(made.records))
+        data[17] ^= 1
+        made.records = bytes(data)
+        return made
+
+    _only_planted(patch, partition)
+
+
+@fault(reads_all, "10", "20 HW")
+def high_watermark_falls(patch: Patch) -> None:
+    def partition(original: Any, index: int, result: Any) -> Any:
+        made = original(index, result)
+        made.high_watermark -= 1
+        made.last_stable_offset -= 1
+        return made
+
+    _only_planted(patch, partition)
+
+
+@fault(reads_committed, "11", "10")
+def read_above_the_stable_offset(patch: Patch) -> None:
+    patch.setattr(Reader, "last_stable_offset", staticmethod(lambda partition: partition.log.high_watermark - 2))
+    patch.setattr(Reader, "bound", lambda self, params, partition: partition.log.high_watermark)
+
+
+@fault(reads_transactions, "11 aborted")
+def aborted_transaction_left_out(patch: Patch) -> None:
+    pass  # the broker lists none yet: see `transactions_listed`
+
+
+@fault(reads_at_five, "12")
+def answered_from_the_beginning(patch: Patch) -> None:
+    wrapped(
+        patch, ReplicaLog, "read", lambda read, log, at, *rest, **how: read(log, 0 if at == 5 else at, *rest, **how)
+    )
+
+
+@fault(waits_for_records, "13 early")
+def min_bytes_ignored(patch: Patch) -> None:
+    patch.setattr(fetch_handler, "must_answer_now", lambda *_: True)
+
+
+@fault(reads_in_a_rack, "14")
+def preferred_in_another_rack(patch: Patch) -> None:
+    def select(original: Any, self: Any, topic_partition: Any, client: Any, view: Any) -> Any:
+        wrong = [r for r in view.replicas if r.rack != client.rack_id and r is not view.leader]
+        return wrong[0]
+
+    wrapped(patch, RackAwareReplicaSelector, "select", select)
+
+
+@fault(writes_out_of_sequence, "15")
+def sequence_not_checked(patch: Patch) -> None:
+    patch.setattr(ProducerStates, "check", lambda *_: None)
+
+
+@fault(writes_twice, "15 twice")
+def duplicate_appended(patch: Patch) -> None:
+    patch.setattr(ProducerStates, "check", lambda *_: None)
+
+
+@fault(asks_for_the_end, "16")
+def latest_offset_one_too_high(patch: Patch) -> None:
+    wrapped(
+        patch,
+        list_offsets_handler,
+        "_look_up",
+        lambda look, *given: (found := look(*given))._replace(offset=found.offset + 1),
+    )
+
+
+@fault(asks_for_a_time, "16 time")
+def later_offset_for_a_time(patch: Patch) -> None:
+    wrapped(
+        patch,
+        list_offsets_handler,
+        "_look_up",
+        lambda look, *given: (found := look(*given))._replace(
+            offset=found.offset + 1, timestamp=found.timestamp + 1000
+        ),
+    )
+
+
+@fault(steps_after_a_write, "17")
+def session_partition_left_out(patch: Patch) -> None:
+    patch.setattr(IncrementalContext, "included", lambda *_: ())
+
+
+@fault(steps_twice, "17")
+def session_step_refused(patch: Patch) -> None:
+    patch.setattr(fetch_session, "next_epoch", lambda epoch: epoch)
+
+
+@fault(forgets_and_steps, "17")
+def forgotten_partition_kept(patch: Patch) -> None:
+    wrapped(patch, fetch_session, "_update", lambda update, session, partitions, _: update(session, partitions, ()))
+
+
+@fault(reads_at_five, "18")
+def out_of_range_inside_the_log(patch: Patch) -> None:
+    wrapped(
+        patch,
+        Reader,
+        "_out_of_bounds",
+        lambda original, self, params, fetched, *rest: (
+            self._out_of_range(rest[-1])
+            if params.max_bytes and _RUNNING[-1] == PLANTED
+            else original(self, params, fetched, *rest)
+        ),
+    )
+
+
+@fault(asks_who_is_where, "19")
+def topic_ids_exchanged(patch: Patch) -> None:
+    def topic(original: Any, context: Any, request: Any, image: Any, one: Any) -> Any:
+        other = image.topics["other" if one.name == "t" else "t"]
+        return original(context, request, image, replace(one, topic_id=other.topic_id))
+
+    wrapped(patch, metadata_handler, "_topic", topic)
+
+
+@fault(writes_and_reads, "20 HW", may=("8 gap",))
+def acknowledged_too_early(patch: Patch) -> None:
+    patch.setattr(Partition, "advance_high_watermark", lambda *_: False)
+    patch.setattr(produce_handler, "_wait", lambda context, response, *_: produce_handler._answer(context, response))
+
+
+# ---- playing it --------------------------------------------------------------------------------------------------------------
+
+_RUNNING: list[str | None] = [None]
+"""Whose request is being handled."""
+
+
+def _bytes(records: Any) -> bytes:
+    return bytes(records.read()) if hasattr(records, "read") else bytes(records or b"")
+
+
+def _only_planted(patch: Patch, change: Callable[..., Any]) -> None:
+    original = fetch_handler._partition
+    patch.setattr(
+        fetch_handler,
+        "_partition",
+        lambda index, result: (
+            change(original, index, result)
+            if _RUNNING[-1] == PLANTED and result.size_bytes
+            else original(index, result)
+        ),
+    )
+
+
+@contextmanager
+def _whose(patch: Patch) -> Iterator[None]:
+    """`_RUNNING` tells whose request is handled."""
+
+    def handle(original: Any, registration: Any, context: Any, request: Any) -> Any:
+        _RUNNING.append(context.client_id)
+        try:
+            return original(registration, context, request)
+        finally:
+            _RUNNING.pop()
+
+    wrapped(patch, apis, "_handle", handle)
+    yield
+
+
+def transactions_listed(patch: Patch, without: str | None) -> None:
+    """A broker that knows of the aborted transaction of `reads_transactions`, and tells everybody but `without`."""
+
+    def partition(original: Any, index: int, result: Any) -> Any:
+        made = original(index, result)
+        if made.aborted_transactions is not None and result.size_bytes and _RUNNING[-1] != without:
+            made.aborted_transactions = [AbortedTransaction(5, 10)]
+        return made
+
+    wrapped(patch, fetch_handler, "_partition", partition)
+
+
+def play(one: Fault, broken: bool) -> list[Entry]:
+    """The entries of a trace of it."""
+    scene = Scene()
+    with pytest.MonkeyPatch.context() as patch, _whose(patch):
+        if one.act is reads_transactions:
+            transactions_listed(patch, PLANTED if broken else None)
+        if broken:
+            one.breaks(patch)
+        one.act(scene)
+    return scene.entries

@@ -1,0 +1,112 @@
+"""What clients that people use do to brokers that are as they should be: it breaks no rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from broker.testing import TestCluster, cluster
+from tests.broker.wire import batch, fetch, metadata, produce
+from tests.conformance.client import Connection
+
+RATE = 60_000
+CONFIG = {
+    "quota.window.num": "2",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "0.broker.rack": "a",
+    "1.broker.rack": "b",
+    "2.broker.rack": "c",
+}
+
+
+def record(trace: Path) -> None:
+    """A trace of it, in a folder."""
+    with cluster(3, {"t": {"partitions": 2, "replication_factor": 3}}, CONFIG, trace=trace) as c:
+        work(c)
+
+
+def ask(connection: Connection, request: Any, version: int) -> Any:
+    connection.send_bytes(connection.frame(request, version))
+    found = connection.take(20)
+    assert found is not None
+    return connection.decode(*found, 0.0).message
+
+
+def work(c: TestCluster) -> None:
+    """Three clients that people use, on three brokers in three racks: quotas, sessions, transactions' isolation, idempotence, racks, a broker
+    that goes and comes back, a topic that is made again under its name."""
+    c.set_quota(client_id="p", producer_byte_rate=RATE)
+    c.set_quota(client_id="r", consumer_byte_rate=RATE)
+    _kafka_python(c)
+    _confluent(c)
+    _raw(c)
+    c.broker(2).stop()
+    c.broker(2).start()
+    c.delete_topic("t")
+    c.create_topic("t", 2, 3)
+    _confluent(c)
+
+
+def _kafka_python(c: TestCluster) -> None:
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+    producer = KafkaProducer(bootstrap_servers=c.bootstrap, client_id="p", batch_size=4000)
+    for number in range(240):
+        producer.send("t", b"x" * 500, partition=number % 2)
+    producer.flush()
+    producer.close()
+    consumer = KafkaConsumer(
+        "t",
+        bootstrap_servers=c.bootstrap,
+        client_id="c",
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=20_000,
+        isolation_level="read_committed",
+    )
+    seen = 0
+    while seen < 240:
+        seen += sum(map(len, consumer.poll(1000).values()))
+    consumer.offsets_for_times({TopicPartition("t", 0): 1})
+    consumer.end_offsets([TopicPartition("t", 0), TopicPartition("t", 1)])
+    consumer.close()
+
+
+def _confluent(c: TestCluster) -> None:
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    producer = Producer(
+        {"bootstrap.servers": c.bootstrap, "client.id": "i", "enable.idempotence": True, "linger.ms": 0}
+    )
+    for _ in range(20):
+        producer.produce("t", b"y" * 200, partition=0)
+        producer.flush()
+    for rack in "abc":
+        config = {"bootstrap.servers": c.bootstrap, "group.id": f"of {rack}", "client.id": rack, "client.rack": rack}
+        consumer = Consumer({**config, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+        consumer.assign([TopicPartition("t", 0, 0)])
+        seen = 0
+        while seen < 20:
+            message = consumer.poll(1.0)
+            seen += message is not None and message.error() is None
+        consumer.close()
+
+
+def _raw(c: TestCluster) -> None:
+    leader = {index: c.partition("t", index).leader for index in (0, 1)}
+
+    def connect(client_id: str, index: int = 0) -> Connection:
+        host, port = c.bootstrap_servers[leader[index]].split(":")
+        return Connection(host, int(port), client_id)
+
+    raw = connect("r")
+    for _ in range(3):
+        ask(raw, fetch(("t", 0, 0), max_bytes=RATE), 11)
+    raw.close()
+    raw = connect("o")
+    for offset in (0, 1_000_000, 0):
+        ask(raw, fetch(("t", 0, offset)), 11)
+    end = ask(raw, fetch(("t", 0, 0)), 11).responses[0].partitions[0].high_watermark
+    ask(raw, fetch(("t", 0, end), max_wait_ms=50, min_bytes=1), 11)
+    raw.send_bytes(raw.frame(produce("t", batch(b"x", b"y"), acks=0), 9))
+    ask(raw, metadata(["t"]), 9)
+    raw.close()

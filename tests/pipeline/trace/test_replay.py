@@ -1,0 +1,119 @@
+"""Quotas that were not: at the quota that was in force the replay is the broker to the millisecond; at others it is what a broker does."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.testing.memory import VirtualCluster
+from broker.trace import Recorder
+from kafkaproto.trace.format import Entry, Exchange
+from pipeline.trace.answers.replay import Replay, Request
+from tests.broker.wire import batch, fetch, flat, limit, produce
+
+SAMPLES, WINDOW_MS = 3, 1000
+QUOTA_CONFIG = {"quota.window.num": str(SAMPLES)}
+
+Step = tuple[int, int, int]
+"""(connection, milliseconds since it was free, bytes)."""
+steps = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1500), st.integers(0, 30_000)), min_size=1, max_size=40)
+
+
+def produced(plan: list[Step], quota: float) -> list[Request]:
+    """What a broker did with a producer that waits as it is told, on three connections."""
+    entries: list[Entry] = []
+    cluster = VirtualCluster(config=QUOTA_CONFIG)
+    cluster.topic("t")
+    cluster.state.record(Recorder(entries.append))
+    limit(cluster, "p", producer_byte_rate=quota)
+    clients = [cluster.connect(client_id="p") for _ in range(3)]
+    free_ms = [cluster.now_ms] * 3
+    for which, later_ms, size in plan:
+        at_ms = max(free_ms[which] + later_ms, cluster.now_ms)
+        cluster.advance(at_ms - cluster.now_ms)
+        answer = clients[which].ask(produce("t", batch(b"x" * size)), 9)
+        free_ms[which] = cluster.now_ms + answer.throttle_time_ms
+    return [
+        Request(one.seq, one.connection, one.clock_ms, one.request_bytes, one.throttle_ms)
+        for one in entries
+        if isinstance(one, Exchange)
+    ]
+
+
+def waits(requests: list[Request], quota: float, fetches: bool = False) -> list[tuple[int, int, int]]:
+    replay = Replay(quota, SAMPLES, WINDOW_MS, fetches)
+    return [(w.seq, w.at_ms, w.throttle_ms) for w in (*replay.of(requests), *replay.rest())]
+
+
+@settings(deadline=None)
+@given(steps, st.sampled_from([1000.0, 7777.0, 50_000.0]))
+def test_at_the_quota_in_force_every_throttle_is_the_brokers(plan: list[Step], quota: float) -> None:
+    requests = produced(plan, quota)
+    assert waits(requests, quota) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.just(0), st.integers(0, 1500), st.integers(0, 30_000)), min_size=1, max_size=25))
+def test_at_another_quota_one_connection_waits_as_a_broker_with_that_quota_makes_it(plan: list[Step]) -> None:
+    """The same client against a broker that has the other quota: same gaps, so the same throttles at the same times."""
+    recorded, other = produced(plan, 5000.0), produced(plan, 12_000.0)
+    begins, begun = recorded[0].at_ms, other[0].at_ms
+    assert [(at - begins, wait) for _, at, wait in waits(recorded, 12_000.0)] == [
+        (r.at_ms - begun, r.waited_ms) for r in other
+    ]
+
+
+def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
+    """A consumer that reads 5 KB at a time as long as it lasts; the recorded requests, and how much it has read of each answer."""
+    entries: list[Entry] = []
+    cluster = VirtualCluster(config=QUOTA_CONFIG)
+    cluster.topic("t")
+    writer = cluster.connect(client_id="w")
+    for _ in range(rounds):
+        writer.ask(produce("t", batch(b"x" * 5000)), 9)
+    cluster.state.record(Recorder(entries.append))
+    limit(cluster, "r", consumer_byte_rate=quota)
+    reader = cluster.connect(client_id="r")
+    offset, read = 0, []
+    while offset < rounds:
+        cluster.advance(40)
+        answer = reader.ask(fetch(("t", 0, offset), max_bytes=5000), 11)
+        read.append(sum(len(data.records or b"") for _, data in flat(answer)))
+        offset += read[-1] > 0
+        cluster.advance(answer.throttle_time_ms)
+    seen = {e.facts["of"]: e.facts["value"] for e in entries if not isinstance(e, Exchange) and e.kind == "throttle"}
+    requests = [
+        Request(
+            one.seq,
+            one.connection,
+            one.clock_ms,
+            seen.get(one.seq, one.response_bytes),
+            one.throttle_ms,
+            one.seq in seen,
+        )
+        for one in entries
+        if isinstance(one, Exchange)
+    ]
+    return requests, read
+
+
+def test_fetches_at_the_quota_in_force_are_the_brokers_with_those_that_got_nothing() -> None:
+    requests, read = fetched(4000.0)
+    assert 0 in read and waits(requests, 4000.0, fetches=True) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
+
+
+def test_a_fetch_that_would_have_got_nothing_comes_again_and_one_that_came_again_would_not() -> None:
+    """Against brokers that have the other quota. What was recorded without a throttle has none of the gaps before a second try."""
+    strict, _ = fetched(4000.0)
+    free, all_read = fetched(1e9)
+    assert len(free) < len(strict) and 0 not in all_read
+    relaxed = waits(strict, 1e9, fetches=True)
+    assert len(relaxed) == len(free) and not any(wait for _, _, wait in relaxed)
+    tightened = waits(free, 4000.0, fetches=True)
+    assert sum(wait == 0 for _, _, wait in tightened) == len(free)
+    assert len(tightened) > len(free) and len({seq for seq, _, _ in tightened}) == len(free)
+
+
+def test_a_fetch_larger_than_the_quota_allows_in_all_windows_still_ends() -> None:
+    [_, *again] = waits([Request(1, 1, 0, 1e9, 0), Request(2, 1, 10, 100.0, 0)], 10.0, fetches=True)
+    assert again

@@ -1,0 +1,215 @@
+"""The page: its verdict first, every number with its table and query, whole without a network, in a real browser at any width."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkaproto.trace.format import Exchange
+from pipeline.trace.answers.answer import Found, Query
+from pipeline.trace.report import figures
+from pipeline.trace.report.__main__ import ANSWERS, Progress, Wanted, main, make
+from pipeline.trace.report.page import Facts, page, table_html
+from tests.browser import browser
+from tests.pipeline.trace.recorded import write
+from tests.pipeline.trace.test_answers import RACKS, play
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+WIDTHS = (400, 1400)
+META = {
+    "advertised": {"0": [0, 11], "1": [0, 17], "2": [0, 9], "3": [0, 12], "18": [0, 4]},
+    "brokers": [{"id": i, "rack": rack, "settings": {}} for i, rack in enumerate(RACKS)],
+    "config": {"quota.window.num": "3"},
+    "release": "3.9",
+}
+
+
+@pytest.fixture(scope="module")
+def report(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a run in which one throttle is a millisecond too long, compared with one that is as it should be."""
+    folder = tmp_path_factory.mktemp("report")
+    write(folder / "trace", play("before"), "before", **META)
+    entries = play("after")
+    nth = next(i for i, one in enumerate(entries) if isinstance(one, Exchange) and one.throttle_ms > 0)
+    one = entries[nth]
+    assert isinstance(one, Exchange)
+    entries[nth] = one._replace(throttle_ms=one.throttle_ms + 1)
+    later = {"wall_ms": 1_700_000_100_000}
+    write(folder / "trace", entries, "after", **(META | later))
+    path, outcomes, notes = make(
+        spark, Wanted(folder / "out", folder / "trace", against="before"), Progress(quiet=True)
+    )
+    assert [o.rule.number for o in outcomes if o.broken] == ["4"] and notes == []
+    return path
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(str(value))
+            elif name in ("href", "src", "xlink:href"):
+                self.targets.append(str(value))
+
+
+def test_the_verdict_comes_first_and_the_broken_rule_shows_its_frames_and_how_to_cut_them(report: Path) -> None:
+    text = report.read_text()
+    assert text.index("1 of ") < text.index("Recorded by") < text.index("Which rules of Kafka held?")
+    assert re.search(r"<h1>1 of \d+ rules broken", text) and "run after" in text
+    part = text[text.index('id="rule-4"') :]
+    part = part[: part.index("</details>")]
+    assert "request: Produce v9" in part and "response: Produce v9" in part and "throttleTimeMs" in part
+    assert re.search(r"kafkaproto trace cut \S+ --seq \d+ --out rule-4.pcap", part)
+    assert "quota_bound" in part  # the query
+
+
+def test_every_link_leads_somewhere_and_nothing_comes_from_a_network(report: Path) -> None:
+    links = Links()
+    links.feed(report.read_text())
+    assert len(links.ids) == len(set(links.ids))
+    for target in links.targets:
+        if target.startswith("#"):
+            assert target[1:] in links.ids, target
+        elif target != "data:,":
+            assert (report.parent / target).is_file(), target
+    tables = [target for target in links.targets if target.endswith(".parquet")]
+    assert len(tables) >= 15 and all(pq.read_table(report.parent / one).num_rows for one in tables)
+
+
+def test_it_has_a_picture_for_each_question(report: Path) -> None:
+    links = Links()
+    links.feed(report.read_text())
+    pictures = {one for one in links.ids if re.fullmatch(r"p-[a-z-]+", one)}
+    assert pictures == {
+        "p-throttles-rates",
+        "p-what-if-planned",
+        "p-ledger-partitions",
+        "p-ledger-offsets",
+        "p-latency-parts",
+        "p-latency-lanes",
+        "p-fetch-sizes-sizes",
+        "p-fetch-sizes-records",
+        "p-racks-bytes",
+        "p-census-versions",
+    }
+    assert "#0102" not in report.read_text()  # a colour that is none
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as made:
+        yield made
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_in_a_browser_it_has_no_error_no_overflow_and_fetches_nothing(
+    report: Path, chromium: Any, width: int, scheme: str
+) -> None:
+    seen = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    said: list[str] = []
+    seen.on("console", lambda message: said.append(message.text))
+    seen.on("pageerror", lambda error: said.append(str(error)))
+    seen.on("request", lambda request: None if request.url.startswith(("file:", "data:")) else said.append(request.url))
+    seen.goto(report.as_uri())
+    for details in seen.query_selector_all("details"):
+        details.evaluate("one => one.open = true")
+    assert said == []
+    assert seen.evaluate("document.documentElement.scrollWidth") <= width
+    ink, paper = seen.evaluate(
+        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    )
+    bright = sum(map(int, re.findall(r"\d+", ink)[:3])), sum(map(int, re.findall(r"\d+", paper)[:3]))
+    assert (bright[0] < bright[1]) == (scheme == "light")
+    letters = seen.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill")
+    assert letters == ink
+    seen.close()
+
+
+def test_it_can_be_read_without_scripts(report: Path, chromium: Any) -> None:
+    context = chromium.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
+    seen = context.new_page()
+    seen.goto(report.as_uri())
+    assert "rules broken" in seen.text_content("h1") and seen.is_visible("figure svg")
+    context.close()
+
+
+def test_what_clients_call_themselves_cannot_leave_its_cell() -> None:
+    evil = "<script>alert(1)</script>$x_{1}$"
+    rows = [{"client": evil, "requests_per_1000_records": 3.0}]
+    assert "<script>" not in table_html(["client", "requests_per_1000_records"], rows)
+    drawn = figures.records([{"power_of_two": 0, "fetches": 1}], rows)
+    assert drawn is not None and "<script>" not in drawn and "$x_{1}$" in drawn
+
+
+def test_where_nothing_is_known_nothing_is_drawn_and_the_page_says_so() -> None:
+    nothing = {(a.name, q.name): Found(q, ["a"], [], False) for a in ANSWERS for q in a.queries}
+    text = page(
+        Facts("empty", [("Requests", "0", "")], ["a remark"], "TRACE", "4.0"),
+        "0 of 0 rules broken",
+        [],
+        ANSWERS,
+        nothing,
+        {},
+    )
+    assert "<figure" not in text and text.count("Nothing in this trace tells.") == len(ANSWERS) and "a remark" in text
+
+
+def test_a_table_that_is_long_says_how_long() -> None:
+    query = Query("q", "about", "SELECT 1")
+    assert query.source == "SELECT 1"
+    assert "The first 40 of 1,000 rows." in table_html(["a"], [{"a": i} for i in range(1000)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nowhere"], "nowhere holds no trace"),
+        ([".", "--release", "7.7"], "release '7.7' is not known"),
+    ],
+)
+def test_the_command_says_what_is_missing(
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 3
+    said = capsys.readouterr()
+    assert said.out == "" and complaint in said.err
+
+
+def test_the_command_makes_the_page_of_tables_and_tells_machines(
+    report: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the session that is there: what a session costs is told elsewhere."""
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    told = tmp_path / "told.json"
+    assert main([str(report.parent), "--run", "before", "--json", str(told)]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("0 of ") and f"The page: {report}" in said.out and "rule 4 (" in said.err
+    assert json.loads(told.read_text())["status"] == 0
+    assert "run before" in report.read_text()
+    assert main([str(report.parent), "--run", "never"]) == 3
+    assert "has no run 'never'; it has after, before" in capsys.readouterr().err
