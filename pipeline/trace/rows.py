@@ -110,7 +110,8 @@ class Rows:
             row |= _ONLY_BROKERS_KNOW
         seen = Decoded(one)
         header, request, response = seen.header, seen.request, seen.response
-        row["trouble"] = self._troubles.pop(one.seq, "") or seen.trouble or None
+        lacks = self._troubles.pop(one.seq, "")
+        row |= {"trouble": lacks or seen.trouble or None, "partial": bool(lacks)}
         if header is not None:
             row |= {
                 "api_key": header.api_key,

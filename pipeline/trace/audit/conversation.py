@@ -39,7 +39,7 @@ def versions(tables: Tables) -> DataFrame:
         ), told AS (SELECT DISTINCT run FROM offered)
         SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.trouble,
                coalesce(NOT r.api_version BETWEEN o.versions[0] AND o.versions[1], true)
-                   OR (trouble IS NOT NULL AND NOT {OTHERS_ANSWER}) AS broken,
+                   OR (trouble IS NOT NULL AND NOT coalesce(partial, false) AND NOT {OTHERS_ANSWER}) AS broken,
                CAST(coalesce(greatest(o.versions[0] - r.api_version, r.api_version - o.versions[1], 0), 0) AS double) AS excess
         FROM audit_requests r JOIN told USING (run)
         LEFT JOIN offered o ON o.run = r.run AND CAST(o.api_key AS int) = r.api_key

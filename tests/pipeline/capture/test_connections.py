@@ -180,6 +180,7 @@ def test_lost_packets_inside_a_frame_cost_that_frame_and_no_other(made: Made) ->
     tables = made(wire)
     assert numbers(tables) == list(range(1, 40))
     troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]}
+    assert [row["correlation_id"] for row in tables["requests"] if row["partial"]] == [2, 3]
     assert set(troubles) == {2, 3} and all("packets are missing" in why for why in troubles.values())
     assert [(one["of_stream"], one["bytes"]) for one in events(tables, "lost")] == [
         ("requests", 1000),
