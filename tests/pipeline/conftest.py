@@ -1,4 +1,4 @@
-"""One Spark session for the tests of traces, without the connector."""
+"""One Spark session for the tests of traces and captures, without the connector."""
 
 from __future__ import annotations
 
