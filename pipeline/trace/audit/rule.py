@@ -37,8 +37,9 @@ class Tables:
         self._spark = requests.sparkSession
         for name in ("requests", "partitions", "batches", "events"):
             getattr(self, name).createOrReplaceTempView(f"audit_{name}")
-        self.sql(SETTINGS).createOrReplaceTempView("audit_settings")
-        self.sql(CUTS).createOrReplaceTempView("audit_cuts_of")
+        for name, query in (("audit_settings", SETTINGS), ("audit_cuts_of", CUTS)):
+            # Few rows that many rules join: made once.
+            self.sql(query).coalesce(1).localCheckpoint().createOrReplaceTempView(name)
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
