@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, NAMED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ALL = -1
 SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -87,7 +86,8 @@ def once(tables: Tables) -> DataFrame:
     """A batch of an idempotent producer that was sent again gets the answer that it got first."""
     rows = tables.sql(f"""
         WITH sent AS (
-            SELECT *, {NAMED} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL AND producer_id >= 0 AND base_sequence >= 0
+            SELECT *, {NAMED} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL AND acks = {ALL}
+              AND producer_id >= 0 AND base_sequence >= 0
         )
         SELECT *, base_offset <> first_offset AS broken, CAST(abs(base_offset - first_offset) AS double) AS excess FROM (
             SELECT run, seq, where_, partition, producer_id, producer_epoch, base_sequence, first(seq) OVER p AS first_seq,

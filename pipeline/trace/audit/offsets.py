@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, NAMED, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, NAMED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,20 +18,23 @@ IN_ANSWER = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY place"
 
 
 def overlaps(tables: Tables) -> DataFrame:
-    """In one answer, and of all acknowledged batches of a partition. A repeated batch of an idempotent producer is the same batch."""
+    """In one answer, and of all acknowledged batches of a partition: those that only a leader had (acks=1) with others of that broker. A
+    repeated batch of an idempotent producer is the same batch."""
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_ANSWER}) AS before_, ready_ns, ready_ns AS before_ns
         FROM audit_batches WHERE api = 'Fetch'
     """)
     produced = tables.sql(f"""
         WITH acknowledged AS (
-            SELECT run, min(seq) AS seq, api, {NAMED}, partition, base_offset, last_offset, min(ready_ns) AS ready_ns
+            SELECT run, min(seq) AS seq, api, {NAMED}, partition, IF(acks = {ALL}, -1, broker) AS of_broker, base_offset, last_offset,
+                   min(ready_ns) AS ready_ns
             FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL
-            GROUP BY run, api, coalesce(topic, topic_id), partition, base_offset, last_offset, producer_id, producer_epoch, base_sequence, crc,
+            GROUP BY run, api, coalesce(topic, topic_id), partition, IF(acks = {ALL}, -1, broker), base_offset, last_offset, producer_id,
+                     producer_epoch, base_sequence, crc,
                      CASE WHEN producer_id < 0 THEN seq END
         )
         SELECT run, seq, api, where_, partition, base_offset, lag(last_offset) OVER p AS before_, ready_ns, lag(ready_ns) OVER p AS before_ns
-        FROM acknowledged WINDOW p AS (PARTITION BY run, where_, partition ORDER BY base_offset, last_offset, seq)
+        FROM acknowledged WINDOW p AS (PARTITION BY run, where_, partition, of_broker ORDER BY base_offset, last_offset, seq)
     """)
     pairs = (
         fetched.unionByName(produced).where("before_ IS NOT NULL").withColumnRenamed("before_", "before_last_offset")

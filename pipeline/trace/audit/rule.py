@@ -88,6 +88,8 @@ CUTS = """
         SELECT run, NULL, explode(array(coalesce(handled_ns, received_ns), ready_ns)) FROM audit_requests WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(at_ns) AS cuts FROM cuts GROUP BY run, where_"""
+ALL = -1
+"""acks of a Produce: every replica in sync has it before it is answered."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """What a partition is known by: its topic's name, or the id where nobody said whose that is."""
 
