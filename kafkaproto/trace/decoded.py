@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from kafkaproto.api import APIS, codec
+from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import ProtocolError
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
-from kafkaproto.structs import Struct
+from kafkaproto.message import Message, NullableStruct
+from kafkaproto.primitives import WireType
 from kafkaproto.trace.format import Exchange
 
 
@@ -57,16 +59,37 @@ class Decoded:
 
     def errors(self) -> Iterator[int]:
         """Every error code but 0 of the response, wherever it stands; its own first."""
-        return _errors(self.response)
+        if self.header is None or self.response is None:
+            return iter(())
+        return _errors(codec(self.header.api_key, self.header.api_version).response, self.response)
 
 
-def _errors(value: Any) -> Iterator[int]:
-    if isinstance(value, Struct):
-        own = getattr(value, "error_code", 0)
-        if own:
-            yield own
-        for field in fields(value):  # type: ignore[arg-type]  # every Struct is a dataclass
-            yield from _errors(getattr(value, field.name))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _errors(inner)
+def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
+    """Looks only where a layout can have one: most of a large answer is passed over."""
+    own, inner = _error_places(layout)
+    if own and value.error_code:
+        yield value.error_code
+    for name, below in inner:
+        found = getattr(value, name)
+        for one in found if type(found) is list else () if found is None else (found,):
+            yield from _errors(below, one)
+
+
+@cache
+def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[Any]], ...]]:
+    """Whether it has an error code itself, and its fields with structs that may have one, each or as items of a list."""
+    named = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
+    structs = [(name, struct) for name, kind in named if (struct := _struct_of(kind)) is not None]
+    inner = tuple((name, struct) for name, struct in structs if any(_error_places(struct)))
+    return any(name == "error_code" for name, _ in named), inner
+
+
+def _struct_of(kind: WireType) -> Message[Any] | None:
+    match kind:
+        case Message():
+            return kind
+        case NullableStruct():
+            return kind.struct
+        case ArrayType():
+            return _struct_of(kind.item)
+    return None

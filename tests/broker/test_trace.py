@@ -132,9 +132,57 @@ def test_acks_0_has_no_answer_and_a_parked_fetch_has_the_time_it_waited(bench: B
     bench.cluster.advance(500)
     first, second = bench.exchanges
     assert (first.answered, first.response, first.response_bytes) == (False, b"", 0)
-    assert second.answered and second.clock_ms == first.clock_ms + 500
+    assert second.answered and second.clock_ms == first.clock_ms + 500 and second.handled_ms == first.clock_ms
+    assert 0 < second.received_ns <= second.handled_ns <= second.ready_ns <= second.sent_ns
     client.send(produce("t", batch(b"x"), partition=77, acks=0), 9)
     assert bench.exchanges[2].closes and client.closed_ms is not None
+
+
+def test_a_request_behind_a_parked_one_is_handled_when_that_is_out(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
+    client.send(metadata(), 9)
+    bench.cluster.advance(500)
+    parked, behind = bench.exchanges
+    assert behind.received_ns <= parked.ready_ns <= parked.sent_ns <= behind.handled_ns <= behind.ready_ns
+    assert (parked.handled_ms + 500, parked.seq) == (behind.handled_ms, behind.seq - 2)  # the third is that it parked
+
+
+def test_an_answer_that_does_not_get_out_was_made_and_never_sent(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.write = lambda buffers: False  # type: ignore[method-assign]  # the kernel takes nothing
+    client.send(metadata(), 9)
+    assert bench.exchanges == []
+    client.connection.lost()
+    [one] = bench.exchanges
+    assert (one.answered, one.sent_ns) == (True, 0) and one.ready_ns and bench.events("closed")
+
+
+def test_what_happens_to_topics_quotas_and_logs_is_recorded(bench: Bench) -> None:
+    bench.cluster.topic("made", 2, retention_ms="1000")
+    client = bench.cluster.connect()
+    client.ask(produce("made", batch(b"x", b"y")), 9)
+    log = bench.cluster.state.nodes[0].replicas.partitions[("made", 0)].log
+    log.raise_log_start(1)
+    log.truncate_to(1)
+    bench.cluster.state.controller.delete_topic("made")
+    made, gone = bench.events("topic")
+    assert (made["state"], gone["state"], made["topic"], made["configs"]) == (
+        "created",
+        "deleted",
+        "made",
+        {"retention.ms": "1000"},
+    )
+    assert made["topic_id"] == gone["topic_id"] and made["partitions"][1] == {
+        "leader": 0,
+        "leader_epoch": 0,
+        "isr": [0],
+    }
+    keys = ("topic", "partition", "what", "before", "after")
+    assert [tuple(e[key] for key in keys) for e in bench.events("log")] == [
+        ("made", 0, "start", 0, 1),
+        ("made", 0, "end", 2, 0),
+    ]
 
 
 def test_a_throttle_tells_whose_and_why(bench: Bench) -> None:

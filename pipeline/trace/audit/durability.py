@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, NAMED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ALL = -1
 SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -26,7 +25,7 @@ def same_bytes(tables: Tables) -> DataFrame:
           ON f.run = p.run AND f.where_ = p.where_ AND f.partition = p.partition AND f.base_offset = p.base_offset
         WHERE f.count >= p.count AND f.codec = p.codec AND f.max_timestamp = p.max_timestamp AND (p.acks = {ALL} OR p.broker = f.broker)
     """)
-    return tables.uncut(rows, "before_ns", "then_ns").drop("before_ns", "then_ns").withColumnRenamed("where_", "topic")
+    return tables.uncut(rows, "before_ns", "then_ns")
 
 
 def not_skipped(tables: Tables) -> DataFrame:
@@ -60,7 +59,7 @@ def not_skipped(tables: Tables) -> DataFrame:
         LEFT JOIN skipped s ON s.run = a.run AND s.where_ = a.where_ AND s.partition = a.partition AND a.base_offset >= s.from_offset
             AND a.base_offset < s.until_offset AND a.ready_ns < s.begun_ns AND (a.acks = {ALL} OR a.broker = s.broker)
     """)
-    return tables.uncut(rows, "before_ns", "then_ns").drop("before_ns", "then_ns").withColumnRenamed("where_", "topic")
+    return tables.uncut(rows, "before_ns", "then_ns")
 
 
 def in_sequence(tables: Tables) -> DataFrame:
@@ -87,17 +86,16 @@ def once(tables: Tables) -> DataFrame:
     """A batch of an idempotent producer that was sent again gets the answer that it got first."""
     rows = tables.sql(f"""
         WITH sent AS (
-            SELECT *, {NAMED} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL AND producer_id >= 0 AND base_sequence >= 0
+            SELECT *, {NAMED} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL AND acks = {ALL}
+              AND producer_id >= 0 AND base_sequence >= 0
         )
-        SELECT run, seq, where_, partition, producer_id, producer_epoch, base_sequence, base_offset, ready_ns,
-               first(base_offset) OVER p AS first_offset, first(seq) OVER p AS first_seq, first(ready_ns) OVER p AS before_ns
-        FROM sent
-        WINDOW p AS (PARTITION BY run, where_, partition, producer_id, producer_epoch, base_sequence, count, crc ORDER BY ready_ns, seq)
+        SELECT *, base_offset <> first_offset AS broken, CAST(abs(base_offset - first_offset) AS double) AS excess FROM (
+            SELECT run, seq, where_, partition, producer_id, producer_epoch, base_sequence, first(seq) OVER p AS first_seq,
+                   first(base_offset) OVER p AS first_offset, base_offset, first(ready_ns) OVER p AS before_ns, ready_ns
+            FROM sent
+            WINDOW p AS (PARTITION BY run, where_, partition, producer_id, producer_epoch, base_sequence, count, crc ORDER BY ready_ns, seq))
     """)
-    return tables.uncut(rows, "before_ns", "ready_ns").selectExpr(
-        "run", "seq", "where_ AS topic", "partition", "producer_id", "producer_epoch", "base_sequence", "first_seq", "first_offset", "base_offset",
-        "base_offset <> first_offset AS broken", "CAST(abs(base_offset - first_offset) AS double) AS excess",
-    )  # fmt: skip
+    return tables.uncut(rows, "before_ns", "ready_ns")
 
 
 def committed(tables: Tables) -> DataFrame:
@@ -119,7 +117,7 @@ def committed(tables: Tables) -> DataFrame:
                CAST(told.acknowledged - high_watermark AS double) AS excess
         FROM known WHERE turn = 1 AND told IS NOT NULL
     """)
-    return tables.uncut(rows, "before_ns", "then_ns").drop("before_ns", "then_ns").withColumnRenamed("where_", "topic")
+    return tables.uncut(rows, "before_ns", "then_ns")
 
 
 RULES = (

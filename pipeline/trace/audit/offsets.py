@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, NAMED, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, NAMED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,26 +18,33 @@ IN_ANSWER = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY place"
 
 
 def overlaps(tables: Tables) -> DataFrame:
-    """In one answer, and of all acknowledged batches of a partition. A repeated batch of an idempotent producer is the same batch."""
+    """In one answer, and of all acknowledged batches of a partition: those that only a leader had (acks=1) with others of that broker. A
+    repeated batch of an idempotent producer is the same batch."""
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_ANSWER}) AS before_, ready_ns, ready_ns AS before_ns
         FROM audit_batches WHERE api = 'Fetch'
     """)
     produced = tables.sql(f"""
         WITH acknowledged AS (
-            SELECT run, min(seq) AS seq, api, {NAMED}, partition, base_offset, last_offset, min(ready_ns) AS ready_ns
+            SELECT run, min(seq) AS seq, api, {NAMED}, partition, IF(acks = {ALL}, -1, broker) AS of_broker, base_offset, last_offset,
+                   min(ready_ns) AS ready_ns
             FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL
-            GROUP BY run, api, coalesce(topic, topic_id), partition, base_offset, last_offset, producer_id, producer_epoch, base_sequence, crc,
+            GROUP BY run, api, coalesce(topic, topic_id), partition, IF(acks = {ALL}, -1, broker), base_offset, last_offset, producer_id,
+                     producer_epoch, base_sequence, crc,
                      CASE WHEN producer_id < 0 THEN seq END
         )
         SELECT run, seq, api, where_, partition, base_offset, lag(last_offset) OVER p AS before_, ready_ns, lag(ready_ns) OVER p AS before_ns
-        FROM acknowledged WINDOW p AS (PARTITION BY run, where_, partition ORDER BY base_offset, last_offset, seq)
+        FROM acknowledged WINDOW p AS (PARTITION BY run, where_, partition, of_broker ORDER BY base_offset, last_offset, seq)
     """)
-    pairs = tables.uncut(fetched.unionByName(produced).where("before_ IS NOT NULL"), "before_ns", "ready_ns")
-    return pairs.selectExpr(
-        "run", "seq", "api", "where_ AS topic", "partition", "before_ AS before_last_offset", "base_offset",
-        "base_offset <= before_ AS broken", "CAST(before_ - base_offset + 1 AS double) AS excess",
-    )  # fmt: skip
+    pairs = (
+        fetched.unionByName(produced).where("before_ IS NOT NULL").withColumnRenamed("before_", "before_last_offset")
+    )
+    broken = pairs.selectExpr(
+        "*",
+        "base_offset <= before_last_offset AS broken",
+        "CAST(before_last_offset - base_offset + 1 AS double) AS excess",
+    )
+    return tables.uncut(broken, "before_ns", "ready_ns")
 
 
 def gaps(tables: Tables) -> DataFrame:
@@ -53,36 +60,34 @@ def gaps(tables: Tables) -> DataFrame:
 
 
 def watermarks(tables: Tables) -> DataFrame:
-    """What a fetch is told that came after another was answered by the same broker; and log start <= LSO <= HW in each answer."""
+    """What a fetch is told that came after another was answered by the same broker. Versions that lack a column, and logs that have none,
+    tell -1."""
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
-    # Versions that lack a column, and logs that have none, tell -1.
-    fall = ", ".join(f"CASE WHEN {name} >= 0 AND later AND NOT cut THEN before_{name} - {name} END" for name in names)
-    shown = ", ".join(f"before_{name}, {name}" for name in names)
+    falls = ", ".join(f"IF({name} >= 0, before_{name} - {name}, 0)" for name in names)
     rows = tables.sql(f"""
-        SELECT *, coalesce(begun_ns >= before_ns OR conn = before_conn, false) AS later FROM (
-            SELECT *, {NAMED}, lag(ready_ns) OVER p AS before_ns, lag(conn) OVER p AS before_conn, {before}
+        WITH paired AS (
+            SELECT run, seq, broker, {NAMED}, partition, begun_ns, conn, lag(ready_ns) OVER p AS before_ns, ready_ns,
+                   lag(conn) OVER p AS before_conn, {", ".join(names)}, {before}
             FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
-            WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq))
-    """)
-    # Only where something fell has to be asked what may have cut the log.
-    fell = " OR ".join(f"coalesce(before_{name} > {name} AND {name} >= 0, false)" for name in names)
-    suspects = rows.where(f"later AND ({fell})")
-    excused = suspects.select("run", "seq", "place").exceptAll(
-        tables.uncut(suspects, "before_ns", "ready_ns").select("run", "seq", "place")
-    )
-    return (
-        rows.join(excused.selectExpr("run", "seq", "place", "true AS excused").hint("broadcast"), ["run", "seq", "place"], "left")
-        .selectExpr("*", "coalesce(excused, false) AS cut")
-        .selectExpr(
-            "run", "seq", "broker", "where_ AS topic", "partition", *shown.split(", "),
-            f"greatest({fall}, 0) AS fallen",
-            "greatest(CASE WHEN last_stable_offset >= 0 THEN last_stable_offset - high_watermark END,"
-            " CASE WHEN last_stable_offset >= 0 THEN log_start - last_stable_offset END, log_start - high_watermark, 0) AS above",
+            WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq)
+        ), fallen AS (
+            SELECT * EXCEPT (begun_ns, conn, before_conn), CAST(greatest({falls}, 0) AS double) AS excess FROM paired
+            WHERE begun_ns >= before_ns OR conn = before_conn
         )
-        .selectExpr("*", "fallen > 0 OR above > 0 AS broken", "CAST(greatest(fallen, above) AS double) AS excess")
-        .drop("fallen", "above")
-    )  # fmt: skip
+        SELECT *, excess > 0 AS broken FROM fallen
+    """)
+    return tables.uncut(rows, "before_ns", "ready_ns")
+
+
+def ordered_offsets(tables: Tables) -> DataFrame:
+    return tables.sql("""
+        SELECT *, excess > 0 AS broken FROM (
+            SELECT run, seq, broker, coalesce(topic, topic_id) AS topic, partition, log_start, last_stable_offset, high_watermark,
+                   CAST(greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
+                                 IF(last_stable_offset >= 0, log_start - last_stable_offset, 0), log_start - high_watermark, 0) AS double) AS excess
+            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0)
+    """)
 
 
 def epochs(tables: Tables) -> DataFrame:
@@ -143,11 +148,12 @@ def latest(tables: Tables) -> DataFrame:
         "run", "seq", "broker", "where_", "partition", "isolation", "found", "low.end AS lowest", "high.end AS highest",
         "coalesce(low.at_ns, begun_ns) AS before_ns", "coalesce(high.at_ns, begun_ns) AS then_ns",
     ).where("lowest IS NOT NULL OR highest IS NOT NULL")  # fmt: skip
-    return tables.uncut(rows, "before_ns", "then_ns").selectExpr(
-        "run", "seq", "broker", "where_ AS topic", "partition", "isolation", "found", "lowest", "highest",
+    broken = rows.selectExpr(
+        "*",
         "coalesce(found < lowest, false) OR coalesce(found > highest, false) AS broken",
         "CAST(greatest(lowest - found, found - highest, 0) AS double) AS excess",
-    )  # fmt: skip
+    )
+    return tables.uncut(broken, "before_ns", "then_ns")
 
 
 def earliest_at(tables: Tables) -> DataFrame:
@@ -200,15 +206,14 @@ def out_of_range(tables: Tables) -> DataFrame:
         FROM known
         WHERE error = {OFFSET_OUT_OF_RANGE} AND asked_offset IS NOT NULL AND hw IS NOT NULL AND later_start IS NOT NULL
     """)
-    return tables.uncut(rows, "before_ns", "then_ns").drop("before_ns", "then_ns").withColumnRenamed("where_", "topic")
+    return tables.uncut(rows, "before_ns", "then_ns")
 
 
 RULES = (
     Rule("8", "batches of a partition do not overlap", ERROR, overlaps),
     Rule("8 gap", "a fetch answer has no gap, from the asked offset on (compacted topics may)", WARNING, gaps),
-    Rule(
-        "10", "high watermark, last stable offset and log start never fall; log start <= LSO <= HW", ERROR, watermarks
-    ),
+    Rule("10", "high watermark, last stable offset and log start never fall", ERROR, watermarks),
+    Rule("10 order", "log start <= last stable offset <= high watermark", ERROR, ordered_offsets),
     Rule("10 epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
     Rule("12", "records that a fetch gets end behind the asked offset", ERROR, progress),
     Rule("16", "the latest offset is the high watermark or the last stable offset of that instant", ERROR, latest),

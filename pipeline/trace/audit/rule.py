@@ -37,8 +37,9 @@ class Tables:
         self._spark = requests.sparkSession
         for name in ("requests", "partitions", "batches", "events"):
             getattr(self, name).createOrReplaceTempView(f"audit_{name}")
-        self.sql(SETTINGS).createOrReplaceTempView("audit_settings")
-        self.sql(CUTS).createOrReplaceTempView("audit_cuts_of")
+        for name, query in (("audit_settings", SETTINGS), ("audit_cuts_of", CUTS)):
+            # Few rows that many rules join: made once.
+            self.sql(query).coalesce(1).localCheckpoint().createOrReplaceTempView(name)
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
@@ -48,15 +49,15 @@ class Tables:
         return self._spark.sql(query)
 
     def uncut(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
-        """The rows, which have `run` and `where_`, between whose two times nothing may have cut a log of that topic."""
+        """Rows of two moments, which have `run`, `where_` and `broken`, without those that are broken where something may have cut the log
+        of that topic between the two: they cannot be decided. `where_` becomes `topic`, and the moments go."""
         found = rows
         for which, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
             cuts = self.sql(f"SELECT {', '.join(keys)}, cuts FROM audit_cuts_of WHERE {which}")
             between = f"exists(cuts, at -> at BETWEEN least({one_ns}, {other_ns}) AND greatest({one_ns}, {other_ns}))"
-            found = (
-                found.join(cuts.hint("broadcast"), keys, "left").where(f"NOT coalesce({between}, false)").drop("cuts")
-            )
-        return found
+            joined = found.join(cuts.hint("broadcast"), keys, "left")
+            found = joined.where(f"NOT (broken AND coalesce({between}, false))").drop("cuts")
+        return found.drop(one_ns, other_ns).withColumnRenamed("where_", "topic")
 
 
 SETTINGS = """
@@ -87,6 +88,8 @@ CUTS = """
         SELECT run, NULL, explode(array(coalesce(handled_ns, received_ns), ready_ns)) FROM audit_requests WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(at_ns) AS cuts FROM cuts GROUP BY run, where_"""
+ALL = -1
+"""acks of a Produce: every replica in sync has it before it is answered."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """What a partition is known by: its topic's name, or the id where nobody said whose that is."""
 

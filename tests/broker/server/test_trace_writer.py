@@ -72,7 +72,7 @@ def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:
     [one] = [e for e in entries if isinstance(e, Exchange)]
     header, _ = decode_request_header(memoryview(one.request), 0, len(one.request))
     assert (header.client_id, header.api_key) == ("me", ApiKey.METADATA)
-    assert [e.kind for e in entries if isinstance(e, Event)] == ["opened", "closed"]
+    assert [e.kind for e in entries if isinstance(e, Event)] == ["topic", "opened", "closed"]
 
 
 def test_what_was_flushed_outlives_kill_9(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from broker.testing import TestCluster, cluster
 from tests.broker.wire import batch, fetch, metadata, produce
 from tests.conformance.client import Connection
 
-RATE = 60_000
+RATE = 20_000
+TOO_MUCH_BYTES = 45_000
+"""One batch that is over a quota of RATE in any window, however slow the machine is."""
 CONFIG = {
     "quota.window.num": "2",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -35,7 +37,7 @@ def ask(connection: Connection, request: Any, version: int) -> Any:
 def work(c: TestCluster) -> None:
     """Three clients that people use, on three brokers in three racks: quotas, sessions, transactions' isolation, idempotence, racks, a broker
     that goes and comes back, a topic that is made again under its name."""
-    c.set_quota(client_id="p", producer_byte_rate=RATE)
+    c.set_quota(client_id="w", producer_byte_rate=RATE)
     c.set_quota(client_id="r", consumer_byte_rate=RATE)
     _kafka_python(c)
     _confluent(c)
@@ -98,9 +100,13 @@ def _raw(c: TestCluster) -> None:
         host, port = c.bootstrap_servers[leader[index]].split(":")
         return Connection(host, int(port), client_id)
 
-    raw = connect("r")
-    for _ in range(3):
-        ask(raw, fetch(("t", 0, 0), max_bytes=RATE), 11)
+    raw = connect("w", 1)
+    written = ask(raw, produce("t", batch(b"x" * TOO_MUCH_BYTES), partition=1), 9)
+    ask(raw, metadata(["t"]), 9)
+    raw.close()
+    raw = connect("r", 1)
+    for _ in range(2):
+        ask(raw, fetch(("t", 1, written.responses[0].partition_responses[0].base_offset)), 11)
     raw.close()
     raw = connect("o")
     for offset in (0, 1_000_000, 0):

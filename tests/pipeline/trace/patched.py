@@ -101,6 +101,12 @@ def fallen_watermark(tables: Rows) -> int:
     return found[1]["seq"]
 
 
+def stable_above_the_watermark(tables: Rows) -> int:
+    one = [r for r in tables["partitions"] if r["api"] == "Fetch" and r["error"] == 0 and r["high_watermark"] > 0][-1]
+    one["last_stable_offset"] = one["high_watermark"] + 1
+    return one["seq"]
+
+
 def no_progress(tables: Rows) -> int:
     one = row(tables["partitions"], lambda r: r["asked_offset"] is not None and r["next_offset"])
     one["asked_offset"] = one["next_offset"]
@@ -163,6 +169,7 @@ FAULTS: dict[Callable[[Rows], int], Patched] = {
     with_a_gap: Patched("8 gap", frozenset({"9 lost", "15"})),
     with_other_bytes: Patched("9"),
     fallen_watermark: Patched("10", frozenset({"20 HW"})),
+    stable_above_the_watermark: Patched("10 order"),
     fallen_epoch: Patched("10 epoch"),
     no_progress: Patched("12"),
     out_of_a_range_that_it_is_in: Patched("18"),

@@ -29,7 +29,7 @@ from tests.pipeline.trace.test_tables import rows
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.clients,
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
     pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
     # py4j leaves its sockets to the collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),

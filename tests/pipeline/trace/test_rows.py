@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from broker.faults.rules import ForcedThrottle
+from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -190,6 +191,63 @@ def test_what_a_later_step_of_a_fetch_session_leaves_unsaid_is_what_was_asked_be
     # The step between is lost: nothing is made up.
     bench.entries.remove(next(one for one in bench.exchanges if one.seq == bench.exchanges[-1].seq))
     assert step(4, fetch(), 0)[-1] == (0, None, None)
+
+
+def test_a_step_tells_what_its_session_owes_and_what_nobody_asked_for(bench: Bench) -> None:
+    """Of a broker that does as it should: the numbers of one that does not are those of the planted faults."""
+    client, other = bench.cluster.connect(), bench.cluster.connect()
+    session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id
+    other.ask(produce("t", batch(b"x")), 9)
+    other.ask(fetch(("t", 0, 0)), 11)
+    client.ask(fetch(session=(session_id, 1)), 11)
+    client.ask(fetch(session=(session_id, 1)), 11)
+    client.ask(fetch(("t", 0, 1), session=(session_id, 2)), 11)
+    fetches = [
+        r
+        for r in rows_of(bench.entries)["requests"]
+        if r["api"] == "Fetch" and r["conn"] == client.connection.connection_id
+    ]
+    columns = ("session_expected", "asked_partitions", "session_missing", "session_strays", "more", "error")
+    assert of(fetches, *columns) == [
+        (None, 2, 0, 0, False, 0),
+        (1, 2, 0, 0, False, 0),
+        (2, None, None, None, None, 71),  # after that nothing is made up
+        (None, None, None, None, None, 0),
+    ]
+
+
+def test_an_answer_without_what_a_session_owes_says_so(bench: Bench) -> None:
+    client, other = bench.cluster.connect(), bench.cluster.connect()
+    session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id
+    empty = client.ask(fetch(session=(session_id, 1)), 11)
+    assert empty.responses == []
+    [_, without] = bench.exchanges
+    other.ask(produce("t", batch(b"x")), 9)
+    other.ask(fetch(("t", 0, 0)), 11)
+    client.ask(fetch(session=(session_id, 2)), 11)
+    *before, answered = bench.entries
+    late = answered._replace(response=without.response, response_records=())
+    assert rows_of([*before, late])["requests"][-1]["session_missing"] == 1
+    # One that was there before anybody had heard of it owes nothing.
+    early = late._replace(handled_ns=without.ready_ns)
+    assert rows_of([*before, early])["requests"][-1]["session_missing"] == 0
+
+
+def test_a_request_has_what_is_known_of_its_connection(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(ApiVersionsRequest("its name", "1.2"), 3)
+    client.ask(metadata(["t"]), 12)
+    client.ask(metadata(["t"]), 12)
+    rows = rows_of(bench.entries)
+    columns = ("principal", "listener", "software", "muted_until_ms")
+    assert of(rows["requests"][1:], *columns) == [("ANONYMOUS", "PLAINTEXT", "its name 1.2", None)] * 2
+    told = [(row["kind"], json.loads(row["facts"])) for row in rows["events"] if row["kind"] in ("named", "rack")]
+    topic_id = bench.cluster.state.controller.image.topics["t"].topic_id.hex()
+    begun_ns = rows["requests"][1]["handled_ns"]
+    assert told == [
+        ("named", {"begun_ns": begun_ns, "topic": "t", "topic_id": topic_id}),
+        ("rack", {"begun_ns": begun_ns, "node": 0, "rack": None}),
+    ]
 
 
 def test_a_topic_that_is_fetched_by_its_id_has_the_name_that_an_answer_told(bench: Bench) -> None:
