@@ -197,7 +197,8 @@ class _Fetcher:
     # ---- what is there -------------------------------------------------------------------------------------------------------
 
     def _entries(self, found: PartitionData) -> list[Entry]:
-        view: Any = memoryview(found.records or b"")
+        received: Any = found.records or b""
+        view = memoryview(received)
         return [e for e in batches(view[: complete_bytes(view)]) if e.header.next_offset > self._position]
 
     def _visible(self, entries: list[Entry], aborted: list[AbortedTransaction] | None) -> Iterator[Entry]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from kafkaproto.error_codes import ErrorCode
 from pipeline.kafka_py.client import NO_OFFSET, Client
@@ -15,6 +16,13 @@ from pipeline.kafka_py.offsets import EARLIEST, LATEST, Offsets, Partition, Rang
 from pipeline.kafka_py.options import Bound, SourceSettings
 
 _SYMBOLS = (EARLIEST, LATEST)
+
+
+class Beginning(NamedTuple):
+    """Where a query begins. late: the partitions that begin at what was the latest offset, and would begin later if asked later."""
+
+    offsets: Offsets
+    late: frozenset[Partition]
 
 
 class Planner:
@@ -68,17 +76,18 @@ class Planner:
 
     # ---- where a read begins and ends ----------------------------------------------------------------------------------------
 
-    def start(self) -> Offsets:
+    def start(self) -> Beginning:
         """Where the query begins. OptionError if offsets are given and not for all partitions, or a time has no record."""
-        settings = self._settings
-        found = self._resolve(settings.start)
-        if missing := sorted(p for p, offset in found.items() if offset == NO_OFFSET):
-            if not settings.no_match_is_latest:
-                topic, index = missing[0]
-                reason = f"{topic}-{index} has no record at or after that time (startingOffsetsByTimestampStrategy may be latest)"
-                raise OptionError(settings.start.name, reason)
-            found |= self._ask(dict.fromkeys(missing, LATEST))
-        return found
+        settings, bound = self._settings, self._settings.start
+        found = self._resolve(bound)
+        unmatched = sorted(p for p, offset in found.items() if offset == NO_OFFSET)
+        if unmatched and not settings.no_match_is_latest:
+            topic, index = unmatched[0]
+            reason = f"{topic}-{index} has no record at or after that time"
+            raise OptionError(bound.name, f"{reason} (startingOffsetsByTimestampStrategy may be latest)")
+        found |= self._ask(dict.fromkeys(unmatched, LATEST))
+        late = {p for p in found if bound.everywhere == LATEST or (bound.offsets or {}).get(p) == LATEST}
+        return Beginning(found, frozenset(late.union(unmatched)))
 
     def end(self) -> Offsets:
         """Where a batch query ends. A time that no record reaches stands for the end of the partition."""

@@ -47,12 +47,12 @@ class KafkaReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         planner = Planner(self._settings)
         try:
-            start, end = planner.start(), planner.end()
+            start, end = planner.start().offsets, planner.end()
             # begun behind the end is nothing to read, and no loss
             ranges = planner.ranges(start, {p: max(offset, start[p]) for p, offset in end.items() if p in start})
         finally:
             planner.close()
         return [RangePartition(one) for one in ranges]
 
-    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         return read_range(self._settings, partition)

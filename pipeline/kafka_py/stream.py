@@ -7,15 +7,15 @@ plans an empty batch at the checkpoint's offset before it asks, which tells it. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from pipeline.kafka_py.offsets import LATEST, Offsets, Partition, from_json, limited, to_json
+from pipeline.kafka_py.offsets import Offsets, from_json, limited, to_json
 from pipeline.kafka_py.options import SourceSettings
-from pipeline.kafka_py.planning import Planner
+from pipeline.kafka_py.planning import Beginning, Planner
 from pipeline.kafka_py.reader import RangePartition, read_range
 
 try:
@@ -38,7 +38,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._planner = Planner(settings)
-        self._initial: Offsets | None = None
+        self._initial: Beginning | None = None
         self._position: Offsets | None = None
         """Where the next batch begins, as far as Spark has said so."""
         self._frozen: Offsets | None = None
@@ -49,30 +49,31 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return {"_settings": self._settings}
 
     def initialOffset(self) -> dict[str, Any]:
-        return to_json(self._begin())
+        return to_json(self._begin().offsets)
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         begin = self._position if start is None else from_json(start)
         if begin is None:
-            begin = self._begin()
-        if self._position is None and begin == self._initial and self._settings.start.everywhere == LATEST:
-            # The first batch is empty then. Spark does not keep where a Python source began, but it does keep where a
-            # batch ends: a restart before anything is read goes on from here and not from a later end.
-            return to_json(begin)
+            begin = self._begin().offsets
         most = self._most(limit)
-        end = self._planner.latest(begin) if self._frozen is None else self._frozen
+        end = dict(self._planner.latest(begin) if self._frozen is None else self._frozen)
+        if self._position is None and self._initial is not None and begin == self._initial.offsets:
+            # What begins at latest has nothing in the first batch. Spark does not keep where a Python source began, but it
+            # does keep where a batch ends: a restart before anything is done goes on from here and not from a later end.
+            end |= {partition: begin[partition] for partition in self._initial.late if partition in end}
         if most is None:
             return to_json(end)
         new = self._planner.earliest(sorted(end.keys() - begin.keys()))
         return to_json(limited(most, {**begin, **new}, end))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        begin, self._position = from_json(start), from_json(end)
+        self._position = from_json(end)
         if start == end:
             return []
-        return [RangePartition(one) for one in self._planner.ranges(self._begun(begin), self._position)]
+        begin = self._begun(from_json(start), self._position)
+        return [RangePartition(one) for one in self._planner.ranges(begin, self._position)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(self._settings, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -100,16 +101,15 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             return self._settings.max_offsets_per_trigger
         return limit.max_rows if isinstance(limit, ReadMaxRows) else None
 
-    def _begin(self) -> Offsets:
+    def _begin(self) -> Beginning:
         """Where a query without a checkpoint begins, the same as long as it runs."""
         if self._initial is None:
             self._initial = self._planner.start()
         return self._initial
 
-    def _begun(self, start: Mapping[Partition, int]) -> Mapping[Partition, int]:
-        """The start of a batch. A first batch that is planned again after a restart ended where it began, if at latest;
-        what latest is by now is no loss."""
-        if self._settings.start.everywhere == LATEST and start == self._initial:
-            assert self._position is not None
-            return {p: min(offset, self._position.get(p, offset)) for p, offset in start.items()}
-        return start
+    def _begun(self, start: Offsets, end: Offsets) -> Offsets:
+        """Where a batch begins. If it is the first one and planned again after a restart, latest is another offset by now; that
+        is no loss, as nothing was in it of the partitions that begin there."""
+        if self._initial is None or start != self._initial.offsets:
+            return start
+        return start | {p: min(start[p], end[p]) for p in self._initial.late if p in end}
