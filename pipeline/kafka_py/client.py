@@ -50,6 +50,10 @@ class Passing(Exception):
     """What was tried did not work now, and may later. The text says why."""
 
 
+class Missing(Passing):
+    """The brokers know no such topic or partition: it is gone, or not there yet."""
+
+
 class Client:
     """Not for threads, and never pickled: who needs one on an executor makes one there. `close` it."""
 
@@ -126,7 +130,9 @@ class Client:
     def leader(self, partition: Partition, create: bool = False) -> int:
         """The broker that leads a partition. create: make the topic if the brokers do so. Raises Passing, OSError, KafkaError."""
         if partition not in self._leaders:
-            self._ask_metadata([partition[0]], create)
+            answer = self._ask_metadata([partition[0]], create)
+            if any(topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in answer.topics):
+                raise Missing(f"there is no topic {partition[0]}")
         if partition not in self._leaders:
             raise Passing(f"{partition[0]}-{partition[1]} has no leader")
         return self._leaders[partition]

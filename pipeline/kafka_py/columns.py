@@ -45,7 +45,7 @@ Ints = Any
 
 
 class Rows:
-    """Collects batches of one range until they are worth a RecordBatch; records outside of the range are left out."""
+    """Collects batches of one range until they are worth a RecordBatch; records that are not wanted are left out."""
 
     def __init__(self, wanted: Range, with_headers: bool) -> None:
         self._wanted = wanted
@@ -54,12 +54,13 @@ class Rows:
 
     def _clear(self) -> None:
         self._pieces: list[Columns] = []
+        self._starts: list[int] = []
         self._kinds: list[int] = []
         self._headers: list[HeaderColumns] = []
         self._count = self._bytes = 0
 
-    def add(self, entry: Entry) -> bool:
-        """Take the records of a batch or old message in; whether that is enough now. DecodeError for damage."""
+    def add(self, entry: Entry, start: int) -> bool:
+        """Take the records of a batch or old message in, from offset ``start`` on; whether that is enough now. DecodeError for damage."""
         header = entry.header
         if isinstance(header, BatchHeader):
             if not header.record_count:  # what a cleaner leaves of a producer's last batch
@@ -74,6 +75,7 @@ class Rows:
         if self._with_headers:
             self._headers.append(_headers_of(piece, header))
         self._pieces.append(piece)
+        self._starts.append(start)
         self._kinds.append(kind)
         self._count += len(piece.offsets)
         self._bytes += len(piece.payload)
@@ -98,9 +100,9 @@ class Rows:
         ]
         if self._with_headers:
             made.append(_header_lists(self._headers))
+        inside = (offsets >= np.repeat(np.array(self._starts, np.int64), lengths)) & (offsets < wanted.end)
         self._clear()
         rows = pa.RecordBatch.from_arrays(made, schema=SCHEMAS[self._with_headers])
-        inside = (offsets >= wanted.start) & (offsets < wanted.end)
         return rows if inside.all() else rows.filter(pa.array(inside))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
@@ -17,7 +17,7 @@ from kafkaproto.errors import DecodeError
 from kafkaproto.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic, PartitionData
 from kafkaproto.records.control import ControlRecordType, control_type
 from kafkaproto.records.entries import Entry, batches, check_crc, complete_bytes, records
-from pipeline.kafka_py.client import PASSING, Client, Passing
+from pipeline.kafka_py.client import PASSING, Client, Missing, Passing
 from pipeline.kafka_py.connection import Connection
 from pipeline.kafka_py.errors import DataLoss, KafkaError, error_name
 from pipeline.kafka_py.offsets import EARLIEST, LATEST, Range
@@ -25,11 +25,19 @@ from pipeline.kafka_py.options import SourceSettings
 
 PREFERRED_MS = 300_000
 """How long a follower is read from before the leader is asked again (``metadata.max.age.ms``)."""
+NOT_TOLD = -1
 GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
-def fetch(client: Client, settings: SourceSettings, wanted: Range) -> Iterator[Entry]:
-    """The batches and old messages that hold records of the range, in order; the first and last may hold others as well.
+class Fetched(NamedTuple):
+    """A batch or old message. Its records below ``start`` were not asked for: brokers cut nothing open."""
+
+    entry: Entry
+    start: int
+
+
+def fetch(client: Client, settings: SourceSettings, wanted: Range) -> Iterator[Fetched]:
+    """The batches and old messages that hold records of the range, in order; the last may hold some behind it.
 
     Raises DataLoss, KafkaError, DecodeError and TimeoutError.
     """
@@ -63,9 +71,9 @@ class _Fetcher:
         self._follower: int | None = None
         self._follower_until = 0.0
         self._last_progress = time.monotonic()
-        self._past_end = self._unknown = 0
+        self._past_end = self._missing = 0
 
-    def run(self) -> Iterator[Entry]:
+    def run(self) -> Iterator[Fetched]:
         while self._position < self._wanted.end:
             try:
                 found = self._receive()
@@ -76,12 +84,14 @@ class _Fetcher:
             if not entries:
                 self._wait(found)
                 continue
-            self._past_end = self._unknown = 0
+            self._past_end = self._missing = 0
             self._last_progress = time.monotonic()
-            self._position = max(self._position, entries[-1].header.next_offset)
+            start = self._position
+            self._position = max(start, entries[-1].header.next_offset)
             if self._position < self._wanted.end:
                 self._send_ahead()
-            yield from self._visible(entries, found.aborted_transactions)
+            for entry in self._visible(entries, found.aborted_transactions):
+                yield Fetched(entry, start)
 
     def stop(self) -> None:
         """An answer that nobody waits for would be taken for that of the next request."""
@@ -127,6 +137,8 @@ class _Fetcher:
         self._asked = None
         if answer.error_code:
             raise KafkaError(answer.error_code, f"fetching from {self._name}")
+        if not answer.responses:  # a broker that throttles sends no topics
+            return PartitionData(high_watermark=NOT_TOLD, last_stable_offset=NOT_TOLD)
         found: PartitionData = answer.responses[0].partitions[0]
         if found.error_code:
             self._check(found.error_code, asked)
@@ -142,9 +154,7 @@ class _Fetcher:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._out_of_range()
         elif code in GONE:
-            self._unknown += 1
-            if self._unknown > self._settings.num_retries:
-                self._lose(f"{self._name} is gone, offset {self._position} was to be read", self._wanted.end)
+            raise Missing(error_name(code))
         elif code not in PASSING:
             raise KafkaError(code, f"fetching from {self._name} at offset {self._position}")
         raise Passing(error_name(code))
@@ -154,6 +164,11 @@ class _Fetcher:
             self._follower = None
             self._client.close()
             self._asked = None
+        if isinstance(error, Missing):
+            self._missing += 1
+            if self._missing > self._settings.num_retries:
+                self._lose(f"{self._name} is gone, it was to be read from {self._position}", self._wanted.end)
+                return
         waited = time.monotonic() - self._last_progress
         if waited * 1000 > self._client.settings.api_timeout_ms:
             raise TimeoutError(f"nothing from {self._name} at offset {self._position} for {waited:.0f} s: {error}")
@@ -166,7 +181,7 @@ class _Fetcher:
         if found.preferred_read_replica >= 0:
             return
         end = found.last_stable_offset if self._settings.read_committed else found.high_watermark
-        if self._position >= end >= 0:
+        if self._position >= end > NOT_TOLD:
             if self._follower is not None:
                 self._follower = None
                 return

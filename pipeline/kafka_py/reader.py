@@ -30,8 +30,8 @@ def read_range(settings: SourceSettings, partition: InputPartition | None) -> It
     rows = Rows(wanted, settings.include_headers)
     with Client(settings.client) as client:
         full = True
-        for entry in fetch(client, settings, wanted):
-            full = rows.add(entry)
+        for entry, start in fetch(client, settings, wanted):
+            full = rows.add(entry, start)
             if full:
                 yield rows.take()
         if not full:
