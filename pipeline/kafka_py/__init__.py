@@ -4,5 +4,5 @@
     spark.dataSource.register(KafkaPy)
     spark.read.format("kafka_py").option("kafka.bootstrap.servers", ...).option("subscribe", "t").load()
 
-Columns and names of options are those of Spark's own Kafka source. Needs pyspark, pyarrow, numpy and this project's codec.
+Columns and names of options are those of Spark's own Kafka source. Needs pyspark, pyarrow and this project's codec.
 """

@@ -1,7 +1,7 @@
 """Record batches as Arrow columns, those of Spark's Kafka source; no record becomes a Python object on the way.
 
 What Kafka stores is records one after the other. `kafkaproto.records.columns` tells where keys and values lie in there,
-and Arrow copies them out in one step. Must never know brokers, offsets to come or Spark.
+and Arrow copies them out in one step; numpy is not needed, though faster at telling. Must never know brokers, offsets to come or Spark.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkaproto.records.batch import BatchHeader
 from kafkaproto.records.columns import Columns, HeaderColumns, columns, header_columns
+from kafkaproto.records.compression import Buffer
 from kafkaproto.records.entries import Entry, records
 from pipeline.kafka_py.offsets import Range
 
@@ -40,9 +41,6 @@ _SCHEMA = pa.schema(
 SCHEMAS = {False: _SCHEMA, True: _SCHEMA.append(pa.field("headers", _HEADERS))}
 """By whether there are headers."""
 
-Ints = Any
-"""A numpy array of int64."""
-
 
 class Rows:
     """Collects batches of one range until they are worth a RecordBatch; records that are not wanted are left out."""
@@ -53,11 +51,16 @@ class Rows:
         self._clear()
 
     def _clear(self) -> None:
-        self._pieces: list[Columns] = []
-        self._starts: list[int] = []
-        self._kinds: list[int] = []
+        self._payloads: list[memoryview] = []
+        self._bytes = 0
+        self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
+        """Of all batches, one after the other; places are those in their own payload."""
+        self._shifts, self._kinds = array("q"), array("i")
+        """For each record what its places are to be moved by, and its kind of timestamp."""
+        self._wanted_from = array("q")
+        self._cuts = False
+        """Whether there are records that are not wanted."""
         self._headers: list[HeaderColumns] = []
-        self._count = self._bytes = 0
 
     def add(self, entry: Entry, start: int) -> bool:
         """Take the records of a batch or old message in, from offset ``start`` on; whether that is enough now. DecodeError for damage."""
@@ -74,61 +77,68 @@ class Rows:
             )
         if self._with_headers:
             self._headers.append(_headers_of(piece, header))
-        self._pieces.append(piece)
-        self._starts.append(start)
-        self._kinds.append(kind)
-        self._count += len(piece.offsets)
+        for collected, more in zip(self._columns[1:], piece[1:], strict=True):
+            collected.extend(more)
+        count = len(piece.offsets)
+        self._shifts.extend(array("q", [self._bytes]) * count)
+        self._kinds.extend(array("i", [kind]) * count)
+        self._wanted_from.extend(array("q", [start]) * count)
+        self._cuts |= piece.offsets[0] < start or piece.offsets[-1] >= self._wanted.end
+        self._payloads.append(piece.payload)
         self._bytes += len(piece.payload)
-        return self._count >= FULL_ROWS or self._bytes >= FULL_BYTES
+        return len(self._shifts) >= FULL_ROWS or self._bytes >= FULL_BYTES
 
     def take(self) -> pa.RecordBatch:
         """The rows that were collected, none of them twice; there may be none."""
-        pieces, wanted, count = self._pieces, self._wanted, self._count
-        lengths = [len(piece.offsets) for piece in pieces]
-        payload = pieces[0].payload if len(pieces) == 1 else b"".join(piece.payload for piece in pieces)
-        places = np.cumsum([0, *(len(piece.payload) for piece in pieces[:-1])])
-        shift = np.repeat(places, lengths) if pieces else np.zeros(0, np.int64)
-        offsets = _joined([piece.offsets for piece in pieces])
+        found, wanted, count = self._columns, self._wanted, len(self._shifts)
+        payload = self._payloads[0] if len(self._payloads) == 1 else b"".join(self._payloads)
+        shifts, offsets = _arrow(self._shifts), _arrow(found.offsets)
         made = [
-            _cut(payload, [p.key_starts for p in pieces], [p.key_ends for p in pieces], shift),
-            _cut(payload, [p.value_starts for p in pieces], [p.value_ends for p in pieces], shift),
+            _cut(payload, found.key_starts, found.key_ends, shifts),
+            _cut(payload, found.value_starts, found.value_ends, shifts),
             pa.repeat(wanted.topic, count),
             pa.repeat(pa.scalar(wanted.partition, pa.int32()), count),
-            pa.array(offsets, pa.int64()),
-            pa.array(_joined([piece.timestamps for piece in pieces]) * 1000, pa.int64()).cast(_TIMESTAMP),
-            pa.array(np.repeat(np.array(self._kinds, np.int32), lengths), pa.int32()),
+            offsets,
+            pc.multiply(_arrow(found.timestamps), 1000).cast(_TIMESTAMP),
+            _arrow(self._kinds),
         ]
         if self._with_headers:
             made.append(_header_lists(self._headers))
-        inside = (offsets >= np.repeat(np.array(self._starts, np.int64), lengths)) & (offsets < wanted.end)
-        self._clear()
         rows = pa.RecordBatch.from_arrays(made, schema=SCHEMAS[self._with_headers])
-        return rows if inside.all() else rows.filter(pa.array(inside))
+        if self._cuts:
+            begun = pc.greater_equal(offsets, _arrow(self._wanted_from))
+            rows = rows.filter(pc.and_(begun, pc.less(offsets, wanted.end)))
+        self._clear()
+        return rows
 
 
-def _joined(parts: list[array[int]]) -> Ints:
-    return np.concatenate([np.frombuffer(part, np.int64) for part in parts]) if parts else np.zeros(0, np.int64)
+def _arrow(column: array[int]) -> pa.Array:
+    kind = pa.int64() if column.typecode == "q" else pa.int32()
+    return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)])
 
 
-def _cut(payload: bytes | memoryview, starts: list[array[int]], ends: list[array[int]], shift: Ints) -> pa.Array:
-    """The bytes between starts and ends, null where those are negative. shift: what is to be added to both.
+def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array) -> pa.Array:
+    """The bytes of the payload between starts and ends, both moved by shifts; null where they are negative.
 
     Arrow can read the payload where it lies, as wanted bytes and gaps by turns; of those every second one is taken.
     """
-    count = len(shift)
-    first, last = _joined(starts), _joined(ends)
-    null = first < 0
-    if null.all():
+    count = len(starts)
+    null = pc.less(_arrow(starts), 0)
+    if pc.all(null).as_py():
         return pa.nulls(count, pa.binary())
-    edges = np.zeros(2 * count + 1, np.int32)
-    edges[0 : 2 * count : 2] = np.where(null, 0, first + shift)
-    edges[1 : 2 * count : 2] = np.where(null, 0, last + shift)
-    edges[2 * count] = edges[2 * count - 1]
-    np.maximum.accumulate(edges, out=edges)  # a null begins and ends where what is before it does
-    by_turns = pa.BinaryArray.from_buffers(
-        pa.binary(), 2 * count, [None, pa.py_buffer(edges), pa.py_buffer(payload)], null_count=0
+    moved = [pc.add(_arrow(places), shifts) for places in (starts, ends)]
+    borders = array("q", bytes(16 * count + 8))
+    with memoryview(borders) as view:
+        for first, places in enumerate(moved):
+            view[first : 2 * count : 2] = memoryview(places.buffers()[1]).cast("q")[:count]
+        view[2 * count] = len(payload)
+    # a null begins and ends where what is before it does
+    rising = pc.cumulative_max(_arrow(borders), start=0)
+    by_turns = pa.Array.from_buffers(
+        pa.large_binary(), 2 * count, [None, rising.buffers()[1], pa.py_buffer(payload)], null_count=0
     )
-    return by_turns.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=null if null.any() else None))
+    even = _arrow(array("q", range(0, 2 * count, 2)))
+    return by_turns.take(pc.if_else(null, None, even)).cast(pa.binary())
 
 
 def _headers_of(piece: Columns, header: Any) -> HeaderColumns:
@@ -139,12 +149,15 @@ def _headers_of(piece: Columns, header: Any) -> HeaderColumns:
 
 def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
     """A list for each record that has headers, null for one that has none, as Spark's source does."""
-    counts = _joined([part.counts for part in parts])
-    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    joined = array("q")
+    for part in parts:
+        joined.extend(part.counts)
+    counts = _arrow(joined)
+    ends = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(counts)]).cast(pa.int32())
     names = pa.array([name for part in parts for name in part.names], pa.string())
     values = pa.array([value for part in parts for value in part.values], pa.binary())
     structs = pa.StructArray.from_arrays([names, values], fields=list(_HEADER))
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, type=_HEADERS, mask=pa.array(counts == 0))
+    return pa.ListArray.from_arrays(ends, structs, type=_HEADERS, mask=pc.equal(counts, 0))
 
 
 def _old_columns(entry: Entry) -> Columns:
