@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -140,3 +142,19 @@ def test_batches_are_collected_until_they_are_worth_it_and_told_once() -> None:
 def test_large_records_fill_rows_before_many_do() -> None:
     rows = Rows(WHOLE, with_headers=False)
     assert rows.add(next(batches(build_batch([NewRecord(bytes(9 << 20))]))), 0)
+
+
+def test_executors_need_neither_numpy_nor_pandas() -> None:
+    code = (
+        "import sys; sys.modules['numpy'] = sys.modules['pandas'] = None\n"
+        "import pipeline.kafka_py.source\n"
+        "from kafkaproto.records.batch import NewRecord, build_batch\n"
+        "from kafkaproto.records.entries import batches\n"
+        "from pipeline.kafka_py.columns import Rows\n"
+        "from pipeline.kafka_py.offsets import Range\n"
+        "rows = Rows(Range('t', 0, 0, 99), True)\n"
+        "made = [NewRecord(b'v%d' % i, None if i % 2 else b'k', i, [('h', b'1')]) for i in range(99)]\n"
+        "rows.add(next(batches(build_batch(made))), 0)\n"
+        "assert rows.take().column('value').to_pylist() == [r.value for r in made]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
