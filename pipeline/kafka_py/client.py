@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from ssl import SSLCertVerificationError
 from typing import Any, TypeVar
 
 from kafkaproto.api import ApiKey
@@ -77,11 +78,13 @@ class Client:
     # ---- trying again --------------------------------------------------------------------------------------------------------
 
     def until_done(self, doing: str, attempt: Callable[[], T], timeout_ms: int | None = None) -> T:
-        """What an attempt returns, the first that does not raise Passing or OSError. TimeoutError when time is up."""
+        """What an attempt returns, the first that does not raise Passing or OSError. TimeoutError when time is up; SSLCertVerificationError."""
         deadline = time.monotonic() + (self.settings.api_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         while True:
             try:
                 return attempt()
+            except SSLCertVerificationError:  # an OSError, but none that passes
+                raise
             except (Passing, OSError) as error:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{doing}: {error}") from error
@@ -105,6 +108,8 @@ class Client:
         for address in dict.fromkeys((*given, *self._brokers.values())):
             try:
                 return self._connect(address)
+            except SSLCertVerificationError:
+                raise
             except OSError as error:
                 last = error
         raise ConnectionError(f"none of {', '.join(self.settings.servers)} can be reached: {last}")

@@ -85,13 +85,13 @@ class _Fetcher:
                 self._wait(found)
                 continue
             self._past_end = self._missing = 0
-            self._last_progress = time.monotonic()
             start = self._position
             self._position = max(start, entries[-1].header.next_offset)
             if self._position < self._wanted.end:
                 self._send_ahead()
             for entry in self._visible(entries, found.aborted_transactions):
                 yield Fetched(entry, start)
+            self._last_progress = time.monotonic()  # what Spark took for what it was given is not waiting
 
     def stop(self) -> None:
         """An answer that nobody waits for would be taken for that of the next request."""

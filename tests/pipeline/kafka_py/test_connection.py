@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeResponse
+from pipeline.kafka_py.client import Client
 from pipeline.kafka_py.connection import Connection
 from pipeline.kafka_py.errors import KafkaError, OptionError
 from pipeline.kafka_py.options import ClientSettings, source_settings
@@ -167,6 +168,13 @@ def test_a_certificate_that_is_not_trusted_or_of_another_name_is_refused() -> No
         with pytest.raises(ssl.SSLCertVerificationError, match=r"(?i)not valid for"):
             cluster_id(broker, trusting(), "127.0.0.1")
         assert cluster_id(broker, trusting(ssl__endpoint__identification__algorithm=""), "127.0.0.1") == "here"
+
+
+def test_a_certificate_that_is_not_trusted_is_told_at_once_and_not_tried_again() -> None:
+    with running(tls=True) as broker:
+        client = Client(replace(settings(security__protocol="SSL"), servers=(f"localhost:{broker.port}",)))
+        with pytest.raises(ssl.SSLCertVerificationError):
+            client.partitions_of(["t"])
 
 
 def test_a_broker_that_wants_a_certificate_gets_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -297,3 +298,13 @@ def test_a_record_that_never_comes_ends_the_read_by_its_option() -> None:
     impatient = made(kafkaConsumer__pollTimeoutMs="1")
     with pytest.raises(TimeoutError, match=r"at offset 0 .*option kafkaConsumer\.pollTimeoutMs"):
         read(Scripted(impatient, *[data()] * 1_000_000), impatient, 1)
+
+
+def test_time_that_passes_while_spark_works_is_no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    patient = made(kafkaConsumer__pollTimeoutMs="1000")
+    reading = fetch(Scripted(patient, data(sent(0, 1)), data(), data(sent(1, 1))), patient, Range("t", 0, 0, 2))  # type: ignore[arg-type]
+    next(reading)
+    now[0] += 3600
+    assert [entry.header.last_offset for entry, _ in reading] == [1]
