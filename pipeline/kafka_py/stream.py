@@ -57,9 +57,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             begin = self._begin().offsets
         most = self._most(limit)
         end = dict(self._planner.latest(begin) if self._frozen is None else self._frozen)
-        if self._position is None and self._initial is not None and begin == self._initial.offsets:
+        first = self._position is None or self._frozen is not None
+        if first and self._initial is not None and begin == self._initial.offsets:
             # What begins at latest has nothing in the first batch. Spark does not keep where a Python source began, but it
             # does keep where a batch ends: a restart before anything is done goes on from here and not from a later end.
+            # What was frozen may even lie before it.
             end |= {partition: begin[partition] for partition in self._initial.late if partition in end}
         if most is None:
             return to_json(end)

@@ -117,6 +117,18 @@ def test_from_4_2_on_what_comes_later_is_not_available_now(kafka: TestCluster) -
         assert read.latestOffset(at(20, 0), MaxRows(20)) == read.latestOffset(at(30, 0), MaxRows(20)) == at(30, 0)
 
 
+@pytest.mark.usefixtures("since_4_2")
+def test_from_4_2_on_nothing_is_available_now_of_what_begins_at_latest(kafka: TestCluster) -> None:
+    fill(kafka, 30, 0)
+    with reader(kafka) as read:
+        read.prepareForTriggerAvailableNow()
+        fill(kafka, 5, 5)  # after the end was frozen, before the beginning is looked up
+        begin = read.initialOffset()
+        assert read.latestOffset(begin, AllAvailable()) == begin == at(35, 5)
+        assert ranges(read, begin, begin) == []
+        assert read.latestOffset(begin, AllAvailable()) == begin
+
+
 @pytest.mark.parametrize("spark_says", [False, True], ids=["before 4.2", "from 4.2 on"])
 def test_what_begins_at_latest_has_nothing_in_the_first_batch(kafka: TestCluster, spark_says: bool) -> None:
     fill(kafka, 5, 6)
