@@ -89,7 +89,8 @@ def _pieces(one: Range, parts: int) -> Iterable[Range]:
     start, left = one.start, one.size
     for number in range(parts):
         taken = left // (parts - number)
-        yield one._replace(start=start, end=start + taken)
+        if taken:  # fewer offsets than parts
+            yield one._replace(start=start, end=start + taken)
         start, left = start + taken, left - taken
 
 

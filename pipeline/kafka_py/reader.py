@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pipeline.kafka_py.client import Client
 from pipeline.kafka_py.columns import Rows
+from pipeline.kafka_py.errors import OptionError
 from pipeline.kafka_py.fetching import fetch
 from pipeline.kafka_py.offsets import Range
 from pipeline.kafka_py.options import SourceSettings
@@ -48,8 +49,12 @@ class KafkaReader(DataSourceReader):
         planner = Planner(self._settings)
         try:
             start, end = planner.start().offsets, planner.end()
-            # begun behind the end is nothing to read, and no loss
-            ranges = planner.ranges(start, {p: max(offset, start[p]) for p, offset in end.items() if p in start})
+            for partition, offset in sorted(start.items()):
+                if partition in end and offset > end[partition]:
+                    topic, index = partition
+                    reason = f"{topic}-{index} would begin at {offset}, behind its end {end[partition]}"
+                    raise OptionError(self._settings.start.name, reason)
+            ranges = planner.ranges(start, end)
         finally:
             planner.close()
         return [RangePartition(one) for one in ranges]

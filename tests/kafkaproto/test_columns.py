@@ -151,7 +151,8 @@ def test_without_numpy_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None
 def test_nobody_pays_for_numpy_before_the_first_column() -> None:
     code = (
         "import sys; from kafkaproto.records.batch import *; from kafkaproto.records.columns import columns;"
-        "b = build_batch([NewRecord(b'v')] * 40); few = build_batch([NewRecord(b'v')] * 5);list(records(b)); columns(few); assert 'numpy' not in sys.modules;"
+        "b = build_batch([NewRecord(b'v')] * 40); few = build_batch([NewRecord(b'v')] * 5);"
+        "list(records(b)); columns(few); assert 'numpy' not in sys.modules;"
         "columns(b); assert 'numpy' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

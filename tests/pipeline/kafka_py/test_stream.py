@@ -17,6 +17,7 @@ from pipeline.kafka_py.errors import DataLoss, OptionError
 from pipeline.kafka_py.offsets import Offsets
 from pipeline.kafka_py.options import SourceSettings, source_settings
 from pipeline.kafka_py.planning import Planner
+from pipeline.kafka_py.reader import KafkaReader
 from pipeline.kafka_py.stream import KafkaStreamReader
 
 START_MS = 1_700_000_000_000
@@ -208,3 +209,10 @@ def test_an_end_that_went_back_is_looked_at_again(kafka: TestCluster) -> None:
     assert planner.latest({("t", 0): 11}) == {("t", 0): 10, ("t", 1): 5}
     assert len(kafka.journal.requests(api="ListOffsets")) == 1 + 4
     planner.close()
+
+
+def test_a_batch_read_that_would_begin_behind_its_end_is_refused_as_by_the_connector(kafka: TestCluster) -> None:
+    fill(kafka, 10, 5)
+    offsets = {"startingOffsets": '{"t": {"0": 2, "1": 4}}', "endingOffsets": '{"t": {"0": 9, "1": 3}}'}
+    with pytest.raises(OptionError, match="option startingOffsets: t-1 would begin at 4, behind its end 3"):
+        KafkaReader(settings(kafka, streaming=False, **offsets)).partitions()
