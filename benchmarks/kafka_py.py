@@ -2,7 +2,7 @@
 
 Values of 100 bytes; all of them are read, counted and their CRCs added up, and both sources must come to the same sum.
 
-usage: python -m benchmarks.kafka_py [--rounds 7] [--records 1500000] [--check]
+usage: python -m benchmarks.kafka_py [--rounds 5] [--records 1000000] [--check]
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Cell(NamedTuple):
 
 CELLS = [
     Cell("batches of 16 KB (a producer's default)", 150, {}),
-    Cell("batches of 1 MB", 9_000, {}),
+    Cell("batches of 1 MB", 8_000, {}),
     Cell("batches of 16 KB, includeHeaders", 150, {"includeHeaders": "true"}),
 ]
 
@@ -99,8 +99,8 @@ def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--records", type=int, default=1_500_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--check", action="store_true", help="fail when kafka_py is slower than what is wanted")
     options = parser.parse_args()
     rows, missed = [], []
