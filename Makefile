@@ -86,7 +86,7 @@ generate: $(STAMP)
 rules: $(STAMP)
 	$(BIN)/python -m tests.rules
 
-bench: $(STAMP)
+bench: needs-java $(VENV)/.installed-all
 	$(BIN)/python -m benchmarks.codec
 	$(BIN)/python -m benchmarks.costs
 	$(BIN)/python -m benchmarks.kafka_py --check
