@@ -5,6 +5,7 @@ Must never know Spark, nor where rows come from.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,7 +101,7 @@ def _rule(one: Outcome, trace: str, exchanges: Sequence[str]) -> dict[str, Any]:
         "severity": one.rule.severity,
         "table": table_html(list(told[0]), told) if told else "",
         "exchanges": exchanges,
-        "command": f"kafkaproto trace cut {trace} --seq {first} --out rule-{number.replace(' ', '-')}.pcap",
+        "command": f"kafkaproto trace cut {shlex.quote(trace)} --seq {first} --out rule-{number.replace(' ', '-')}.pcap",
         "query": f"# {one.query['name']}\n{one.query['source']}",
     }
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkaproto.trace.format import Exchange
+from kafkaproto.trace.pcap import End, Talk, file_header
 from pipeline.trace.answers.answer import Found, Query
 from pipeline.trace.report import figures
 from pipeline.trace.report.__main__ import ANSWERS, Progress, Wanted, main, make
@@ -213,3 +215,34 @@ def test_the_command_makes_the_page_of_tables_and_tells_machines(
     assert "run before" in report.read_text()
     assert main([str(report.parent), "--run", "never"]) == 3
     assert "has no run 'never'; it has after, before" in capsys.readouterr().err
+
+
+def test_a_file_that_is_nothing_and_a_capture_of_something_else_are_told_and_a_folder_of_captures_is_read(
+    tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    (tmp_path / "foreign.kptrace").write_bytes(b"a,b")
+    assert main([str(tmp_path / "foreign.kptrace")]) == 3
+    assert "foreign.kptrace is no trace" in capsys.readouterr().err
+    captures = tmp_path / "captures"
+    captures.mkdir()
+    with (captures / "web.pcap").open("wb") as file:
+        file.write(file_header())
+        talk = Talk(file, End(ip_address("127.0.0.1"), 40_000), End(ip_address("127.0.0.1"), 80))
+        talk.open(1)
+        talk.client_sends(2, b"GET / HTTP/1.1\r\n\r\n")
+    assert main([str(captures)]) == 0
+    said = capsys.readouterr()
+    assert f"note: {captures / 'web.pcap'}: no request of Kafka is in this capture" in said.out
+    assert "note: run web.pcap: packets of the capture that are in no table: " in said.out
+    assert (tmp_path / "captures.tables" / "report.html").exists()
+
+
+def test_a_trace_that_is_the_current_folder_has_its_tables_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["."]) == 3
+    assert "holds no trace" in capsys.readouterr().err
