@@ -15,6 +15,7 @@ from typing import NoReturn
 from broker.cluster import PROFILES, SEMANTICS, Cluster
 from broker.config import ConfigError
 from broker.errors import KafkaError
+from broker.journal_topic import DEFAULT_TOPIC
 from broker.release import DEFAULT_RELEASE, RELEASES
 from broker.server.server import Server
 
@@ -141,6 +142,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--trace", metavar="DIR", help="record all traffic, without the records, into files in this folder"
     )
+    made.add_argument(
+        "--journal-topic",
+        nargs="?",
+        const=DEFAULT_TOPIC,
+        metavar="NAME",
+        help=f"tell throttles, positions and changes of leaders in a topic ({DEFAULT_TOPIC})",
+    )
     made.add_argument("--seed", type=_seed, default=0, metavar="N", help="of all ids that are drawn (0)")
     made.add_argument(
         "--log-level",
@@ -177,6 +185,7 @@ async def _run(options: argparse.Namespace) -> None:
         memory_bytes=options.memory,
         seed=options.seed,
         data_dir=options.data_dir,
+        journal_topic=options.journal_topic,
     )
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
