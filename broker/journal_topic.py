@@ -145,22 +145,10 @@ class JournalTopic:
             return
         for one, read in zip(fetches, results, strict=True):
             if not read.error_code:
-                end = self._end(context, one, read.size_bytes) if sent else one.offset
+                partition = context.node.replicas.find(one.topic, one.index) if sent else None
+                end = one.offset if partition is None else partition.log.offset_behind(one.offset, read.size_bytes)
                 place = ("fetched", context.client_id, context.node.broker_id, one.topic, one.index)
                 self._position(place, context.now_ms, {"next_offset": end, "high_watermark": read.high_watermark})
-
-    def _end(self, context: RequestContext, one: PartitionFetch, size_bytes: int) -> int:
-        """What a client asks for next that has read so many bytes from where it asked; a batch that is cut off does not count."""
-        partition = context.node.replicas.find(one.topic, one.index)
-        end = one.offset
-        if not size_bytes or partition is None:
-            return end
-        for _, header in partition.log.batches(one.offset):
-            size_bytes -= header.size
-            if size_bytes < 0:
-                break
-            end = header.next_offset
-        return end
 
     def produced(self, context: RequestContext, topic: str, index: int, end_offset: int) -> None:
         """Records were appended for a client."""
