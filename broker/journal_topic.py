@@ -8,6 +8,7 @@ A record's timestamp is the broker's clock, its key the client-id, or `broker-N`
 
 throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (the last six null for a forced one)
 fetched:  client_id, topic, partition, next_offset (what the client reads next), high_watermark (as it was told)
+behind:   the same of a client that is connected and has not asked since others wrote: it lags, and will not say so itself
 produced: client_id, topic, partition, end_offset (behind its last record)
 leader:   topic, partition, leader, leader_epoch      isr: topic, partition, isr      broker: state (stopped, started)
 dropped:  count (of entries that there was no room for, since the last such record)
@@ -60,6 +61,37 @@ Place = tuple[str, str | None, int, str, int]
 """(kind, client-id, broker, topic, partition): of what is told again and again, only the latest waits."""
 
 
+class Reached:
+    """How far clients have read, and over which connection, of at most `MOST_WAITING` (client-id, partition)."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._of: dict[tuple[str, int], dict[str | None, tuple[int, int, int]]] = {}
+        self._count = 0
+
+    def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
+        """A client was answered. Beyond the bound the partition that was read first is forgotten, with all its clients."""
+        clients = self._of.setdefault((topic, index), {})
+        self._count += client_id not in clients
+        clients[client_id] = (broker_id, connection_id, end)
+        if self._count > MOST_WAITING:
+            oldest = next(iter(self._of))
+            self._count -= len(self._of.pop(oldest))
+
+    def connected(self, topic: str, index: int) -> list[tuple[str | None, int, int]]:
+        """(client-id, broker, next offset) of those that still have the connection over which they read this partition last."""
+        clients = self._of.get((topic, index), {})
+        for client_id, (broker_id, connection_id, _) in list(clients.items()):
+            if connection_id not in self._cluster.nodes[broker_id].connections:
+                del clients[client_id]
+                self._count -= 1
+        return [(client_id, broker_id, end) for client_id, (broker_id, _, end) in clients.items()]
+
+    def clear(self) -> None:
+        self._of.clear()
+        self._count = 0
+
+
 class JournalTopic:
     """Collects, and appends every `EVERY_MS` of the cluster's clock. name: of the topic, which is made here when it is not there.
 
@@ -75,6 +107,7 @@ class JournalTopic:
         self._positions: dict[Place, dict[str, Any]] = {}
         self._untold = 0
         self._readers: set[int] = set()
+        self._reached = Reached(cluster)
         self._timer: Timer | None = None
         self.begin()
 
@@ -83,6 +116,7 @@ class JournalTopic:
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()
+        self._reached.clear()
         self._untold = 0
         self._make()
 
@@ -147,7 +181,9 @@ class JournalTopic:
             if not read.error_code:
                 partition = context.node.replicas.find(one.topic, one.index) if sent else None
                 end = one.offset if partition is None else partition.log.offset_behind(one.offset, read.size_bytes)
-                place = ("fetched", context.client_id, context.node.broker_id, one.topic, one.index)
+                client_id, broker_id = context.client_id, context.node.broker_id
+                self._reached.note(one.topic, one.index, client_id, broker_id, context.peer.connection_id, end)
+                place = ("fetched", client_id, broker_id, one.topic, one.index)
                 self._position(place, context.now_ms, {"next_offset": end, "high_watermark": read.high_watermark})
 
     def produced(self, context: RequestContext, topic: str, index: int, end_offset: int) -> None:
@@ -204,8 +240,25 @@ class JournalTopic:
         leader, _ = self._cluster.controller.image.leader_of(self.name, 0)
         if leader == NO_LEADER:
             return
+        self._tell_who_is_behind(now_ms)
         for batch in _batches(self._taken(now_ms, leader)):
             self._append(leader, batch, now_ms)
+
+    def _tell_who_is_behind(self, now_ms: int) -> None:
+        asked = {(one["client_id"], one["topic"], one["partition"]) for one in self._of_kind("fetched")}
+        for topic, index in {(one["topic"], one["partition"]): None for one in self._of_kind("produced")}:
+            leader, _ = self._cluster.controller.image.leader_of(topic, index)
+            partition = None if leader == NO_LEADER else self._cluster.nodes[leader].replicas.find(topic, index)
+            if partition is None:
+                continue
+            end = partition.log.high_watermark
+            for client_id, broker_id, next_offset in self._reached.connected(topic, index):
+                if next_offset < end and (client_id, topic, index) not in asked:
+                    offsets = {"next_offset": next_offset, "high_watermark": end}
+                    self._position(("behind", client_id, broker_id, topic, index), now_ms, offsets)
+
+    def _of_kind(self, kind: str) -> list[dict[str, Any]]:
+        return [value for place, value in self._positions.items() if place[0] == kind]
 
     def _taken(self, now_ms: int, leader: int) -> list[NewRecord]:
         found = self._entries

@@ -88,14 +88,16 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
     """A row for each window and client, "" for one without a name.
 
     throttled_ms: the throttle times that were decided in the window, of all its connections, so that share may pass 1. lag: records that
-    the client had not been given when it was answered, of one partition; last: of the partition that it asked for last. Both are
-    null for who has read nothing.
+    the client had not been given when it was answered, or when others wrote on, of one partition; last: of the partition that was told
+    of last. Both are null for who has read nothing.
     """
     throttle_ms = f.when(f.col("kind") == "throttle", f.col("throttle_ms"))
-    lag = f.when(f.col("kind") == "fetched", f.greatest(f.col("high_watermark") - f.col("next_offset"), f.lit(0)))
+    lag = f.when(
+        f.col("kind").isin("fetched", "behind"), f.greatest(f.col("high_watermark") - f.col("next_offset"), f.lit(0))
+    )
     window = f.window("timestamp", f"{windows.window_s} seconds", f"{windows.slide_s} seconds")
     return (
-        journal.where(f.col("kind").isin("throttle", "fetched"))
+        journal.where(f.col("kind").isin("throttle", "fetched", "behind"))
         .withWatermark("timestamp", f"{windows.late_s} seconds")
         .groupBy(window, f.coalesce("client_id", f.lit("")).alias("client_id"))
         .agg(

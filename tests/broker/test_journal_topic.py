@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
+from broker import journal_topic
 from broker.config import ConfigError
 from broker.faults.rules import ForcedThrottle
-from broker.journal_topic import BATCH_BYTES, DEFAULT_TOPIC, EVERY_MS, MOST_WAITING, SETTINGS
+from broker.journal_topic import BATCH_BYTES, DEFAULT_TOPIC, EVERY_MS, MOST_WAITING, SETTINGS, Reached
 from broker.testing import cluster as served
 from broker.testing import records as direct
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tests.broker.durable.lives import Lives
 from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
-
-OFFSETS = {"next_offset", "high_watermark", "end_offset"}
 
 
 def virtual(brokers: int = 1, **options: Any) -> VirtualCluster:
@@ -122,6 +121,40 @@ def test_a_parked_fetch_that_is_woken_tells_where_it_got() -> None:
     cluster.advance(EVERY_MS)
     [read] = told(cluster, "fetched")
     assert (read["next_offset"], read["high_watermark"], read["at_ms"]) == (2, 2, cluster.now_ms - EVERY_MS)
+
+
+def test_who_is_connected_and_does_not_ask_falls_behind() -> None:
+    cluster = virtual()
+    writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
+    writer.ask(produce("t", batch(b"a")), 9)
+    for client in (reader, gone):
+        client.ask(fetch(("t", 0, 0)), 11)
+    gone.connection.close()
+    cluster.advance(EVERY_MS)
+    for _ in range(2):
+        writer.ask(produce("t", batch(b"a", b"b")), 9)
+        cluster.advance(1000)
+    found = [(one["client_id"], one["next_offset"], one["high_watermark"]) for one in told(cluster, "behind")]
+    assert found == [("reader", 1, 3), ("reader", 1, 5)]
+    before = end(cluster)
+    cluster.advance(60_000)
+    assert end(cluster) == before
+    writer.ask(produce("t", batch(b"a")), 9)
+    reader.ask(fetch(("t", 0, 1)), 11)
+    cluster.advance(EVERY_MS)
+    assert len(told(cluster, "behind")) == 2 and told(cluster, "fetched")[-1]["next_offset"] == 6
+
+
+def test_how_far_clients_have_read_is_kept_of_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)
+    cluster = virtual()
+    reached = Reached(cluster.state)
+    connection = cluster.connect().connection.connection_id
+    for client_id in ("a", "b", "c", "c"):
+        reached.note("t", 0, client_id, 0, connection, 7)
+    assert reached.connected("t", 0) == [("a", 0, 7), ("b", 0, 7), ("c", 0, 7)]
+    reached.note("t", 1, "d", 0, connection, 9)
+    assert reached.connected("t", 0) == [] and reached.connected("t", 1) == [("d", 0, 9)]
 
 
 def test_followers_have_no_positions() -> None:

@@ -87,7 +87,7 @@ def expected(kafka: TestCluster) -> dict[tuple[int, str], tuple[int, int, int, i
         throttles.setdefault((window, seen.client_id or ""), []).append(seen.throttle_time_ms)
     lags: dict[tuple[int, str], list[int]] = {}
     for one in told(kafka):
-        if one["kind"] == "fetched":
+        if one["kind"] in ("fetched", "behind"):
             window = one["at_ms"] // WINDOW_MS * WINDOW_MS
             lags.setdefault((window, one["client_id"]), []).append(one["high_watermark"] - one["next_offset"])
     found = {}
