@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
-from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from pipeline.ask import ask
-from pipeline.live.job import FolderError, Job, Limits, Told, Windows, claim
+from pipeline.live.job import FolderError, Job, Limits, Told, Windows, claim, goes_on_at
 from pipeline.trace.tables import local_session
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 METADATA_VERSION = 9
+LIST_OFFSETS_VERSION = 6
+LATEST = -1
 LOOK_SECONDS = 0.2
 LAST_BATCH_SECONDS = 60.0
 HEAD = ("window", "client", "throttles", "throttled ms", "share", "longest ms", "lag max", "lag last", "")
@@ -91,13 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made.error(f"--slide-s {slide_s}: allowed is up to --window-s, which is {options.window_s}")
     if options.alerts_topic == options.journal:
         made.error(f"--alerts-topic {options.journal}: it is the journal; name another topic")
-    if (wrong := _trouble(options.bootstrap, options.journal)) is not None:
-        made.error(wrong)
     windows = Windows(options.window_s, slide_s, options.late_s)
     try:
         claim(options.checkpoint, options.journal, windows)
     except FolderError as error:
         made.error(str(error))
+    if (wrong := _trouble(options.bootstrap, options.journal, options.checkpoint)) is not None:
+        made.error(wrong)
     try:
         with local_session("kafkaproto live", connector=True) as spark:
             return _run(spark, options, windows)
@@ -129,20 +132,37 @@ def _run(spark: SparkSession, options: argparse.Namespace, windows: Windows) -> 
     return _watch(query, lambda: stopped)
 
 
-def _trouble(bootstrap: str, journal: str) -> str | None:
+def _trouble(bootstrap: str, journal: str, folder: Path) -> str | None:
     """What is wrong with the broker, if anything is: Spark would try for minutes, and not say what to do."""
     why: object = None
     for address in bootstrap.split(","):
         try:
             request = MetadataRequest([MetadataRequestTopic(name=journal)], allow_auto_topic_creation=False)
             answer = ask(address, request, METADATA_VERSION)
+            if answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return f"{address} has no topic {journal}; start it as kafkaproto broker --journal-topic {journal}"
+            end, begin = _end(answer, journal), goes_on_at(folder, journal)
         except (OSError, EOFError, DecodeError) as error:
             why = error
             continue
-        if answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            return f"{address} has no topic {journal}; start it as kafkaproto broker --journal-topic {journal}"
+        if end < begin:
+            return (
+                f"{journal} of {address} ends at offset {end}, and {folder} goes on at {begin}: the broker was started anew; "
+                "give another --checkpoint, or the broker a --data-dir"
+            )
         return None
     return f"no broker answers at {bootstrap} ({why}); start one with kafkaproto broker --journal-topic {journal}"
+
+
+def _end(answer: MetadataResponse, journal: str) -> int:
+    """The end offset of the journal's one partition, as its leader has it. Raises OSError, EOFError."""
+    leader = next((b for b in answer.brokers if b.node_id == answer.topics[0].partitions[0].leader_id), None)
+    if leader is None:
+        raise OSError(f"nobody leads {journal}")
+    wanted = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=journal, partitions=[wanted])])
+    told = ask(f"{leader.host}:{leader.port}", request, LIST_OFFSETS_VERSION)
+    return int(told.topics[0].partitions[0].offset)
 
 
 def _watch(query: StreamingQuery, is_stopped: Callable[[], bool]) -> int:

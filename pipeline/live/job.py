@@ -233,5 +233,15 @@ def claim(folder: Path, journal: str, windows: Windows) -> None:
         raise FolderError(f"{folder} cannot be used: {error.strerror or error}; give another --checkpoint") from None
 
 
+def goes_on_at(folder: Path, journal: str) -> int:
+    """The offset of the journal at which a job goes on with a folder; 0 for a new one. The format is that of Spark's `OffsetSeqLog`."""
+    logs = [path for path in (folder / "state" / "offsets").glob("*") if path.name.isdigit()]
+    if not logs:
+        return 0
+    newest = max(logs, key=lambda path: int(path.name))
+    offsets = json.loads(newest.read_text().splitlines()[-1])
+    return max(offsets.get(journal, {}).values(), default=0)
+
+
 def _text(settings: dict[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in settings.items())

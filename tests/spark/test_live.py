@@ -195,6 +195,7 @@ def test_the_table_is_what_the_journal_has_and_a_client_is_told_of_once_a_window
         (["127.0.0.1:1"], "no broker answers at 127.0.0.1:1"),
         (["{kafka}", "--checkpoint", "{folder}/full"], "has files that are none of this job's"),
         (["{kafka}", "--checkpoint", "{folder}/full/file"], "cannot be used"),
+        (["{kafka}", "--checkpoint", "{folder}/ahead"], "goes on at 10000: the broker was started anew"),
         (["{kafka}", "--checkpoint", "{folder}/other"], "is of a job with journal __journal, window_s 7"),
     ],
 )
@@ -203,6 +204,11 @@ def test_what_must_be_given_otherwise_is_said_before_spark_starts(
 ) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
+    claim(tmp_path / "ahead", DEFAULT_TOPIC, Windows())
+    (tmp_path / "ahead" / "state" / "offsets").mkdir(parents=True)
+    for number, offset in ((9, 5), (10, 10_000)):  # as Spark writes them
+        log = f'v1\n{{}}\n{{"__journal":{{"0":{offset}}}}}'
+        (tmp_path / "ahead" / "state" / "offsets" / str(number)).write_text(log)
     claim(tmp_path / "other", DEFAULT_TOPIC, Windows(7, 7, 10))
     given = [one.format(kafka=kafka.bootstrap, folder=tmp_path) for one in options]
     if "--checkpoint" not in given:
