@@ -229,14 +229,14 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 
 
 @contextmanager
-def local_session(name: str) -> Iterator[SparkSession]:
-    """A session of this machine's cores, without any connector; what the JVM says stays out of sight unless it fails."""
+def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
+    """A session of this machine's cores, with Spark's Kafka connector or without; what the JVM says stays out of sight unless it fails."""
     from pipeline import session
 
     scratch = session.scratch_folder()
     try:
         with tempfile.TemporaryFile("w+") as log:
-            spark = session.start(name, scratch, log, connector=False)
+            spark = session.start(name, scratch, log, connector)
             try:
                 yield spark
             finally:
