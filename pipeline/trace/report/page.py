@@ -167,7 +167,11 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             ]
         case "ledger":
             return [
-                ("partitions", "What became of acknowledged records.", figures.delivered(rows("partitions"))),
+                (
+                    "partitions",
+                    "What became of acknowledged records: the partitions with the most lost, doubled or acknowledged ones, at most 20.",
+                    figures.delivered(rows("partitions")),
+                ),
                 (
                     "offsets",
                     "Offsets over time: lag is the distance from what was produced to where a reader is.",

@@ -12,10 +12,10 @@ from broker.server.tracing import meta_of
 from broker.testing.memory import VirtualCluster
 from broker.trace import Recorder
 from kafkaproto.records.batch import NewRecord, build_batch
-from kafkaproto.trace.format import Entry
+from kafkaproto.trace.format import Entry, Event, Exchange
 from pipeline.trace import tables as job
 from pipeline.trace.answers import latency, ledger, throttles, what_if
-from pipeline.trace.audit import durability, offsets
+from pipeline.trace.audit import durability, offsets, throttling
 from pipeline.trace.audit.rule import Tables
 from tests.broker.wire import batch, fetch, limit, produce
 from tests.pipeline.trace.recorded import write
@@ -32,7 +32,14 @@ SENT_BYTES = 9_000
 TIMESTAMP = 1_700_000_000_000
 
 
-def recorded(spark: Any, folder: Path, play: Callable[[VirtualCluster], None], **options: Any) -> Tables:
+def recorded(
+    spark: Any,
+    folder: Path,
+    play: Callable[[VirtualCluster], None],
+    kept: Callable[[list[Entry]], list[Entry]] = list,
+    **options: Any,
+) -> Tables:
+    """kept: of what was recorded."""
     folder.mkdir(exist_ok=True)
     entries: list[Entry] = []
     cluster = VirtualCluster(1, {"quota.window.num": "3"}, **options)
@@ -41,7 +48,7 @@ def recorded(spark: Any, folder: Path, play: Callable[[VirtualCluster], None], *
     cluster.topic("t")
     play(cluster)
     cluster.run()
-    write(folder / "trace", entries, **meta)
+    write(folder / "trace", kept(entries), **meta)
     job.build(folder / "trace", folder / "out", job.without_spark)
     return Tables.of(spark, folder / "out")
 
@@ -113,6 +120,29 @@ def test_what_throttles_take_of_the_time_is_never_more_than_all_of_it(spark: Any
 
     [one] = told(throttles.ANSWER, "clients", recorded(spark, tmp_path, play))
     assert one["throttled_ms"] > 1000 and one["percent_of_time"] <= 100
+
+
+def test_what_a_recorder_dropped_is_not_taken_for_bytes_that_a_broker_counted_wrongly(
+    spark: Any, tmp_path: Path
+) -> None:
+    def play(cluster: VirtualCluster) -> None:
+        limit(cluster, "r", consumer_byte_rate=QUOTA)
+        sends(cluster, "p", 1)
+        client = cluster.connect(client_id="r")
+        for _ in range(12):
+            cluster.advance(client.ask(fetch(("t", 0, 0)), 11).throttle_time_ms + 10)
+
+    def dropped(entries: list[Entry]) -> list[Entry]:
+        """Without fetches that got their data, behind the first throttle."""
+        whole = [isinstance(one, Exchange) and one.response_records and not one.throttle_ms for one in entries]
+        first = next(i for i, one in enumerate(entries) if isinstance(one, Exchange) and one.throttle_ms)
+        left = [one for i, one in enumerate(entries) if i < first or not whole[i]]
+        assert len(left) < len(entries)
+        return [*left, Event("dropped", {"seq": 0, "clock_ms": 0, "broker": -1, "entries": len(entries) - len(left)})]
+
+    all_of_it = throttling.taken_back(recorded(spark, tmp_path / "whole", play))
+    assert all_of_it.count() > 0 == all_of_it.where("broken").count()
+    assert throttling.taken_back(recorded(spark, tmp_path / "part", play, dropped)).where("broken").count() == 0
 
 
 def test_what_compaction_took_is_not_lost_and_a_topic_that_is_made_again_is_another(spark: Any, tmp_path: Path) -> None:
