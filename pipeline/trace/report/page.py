@@ -72,7 +72,9 @@ def page(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     broken = [one for one in outcomes if one.broken]
-    mood = "holds" if not broken else "broken" if any(one.rule.severity == ERROR for one in broken) else "warned"
+    mood = "broken" if any(one.rule.severity == ERROR for one in broken) else "warned" if broken else ""
+    if not broken and any(one.verdict == HOLDS for one in outcomes):  # of nothing exercised nothing holds
+        mood = "holds"
     return environment.get_template("page.html.j2").render(
         title=facts.title,
         verdict=verdict,

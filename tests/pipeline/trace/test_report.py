@@ -172,6 +172,15 @@ def test_where_nothing_is_known_nothing_is_drawn_and_the_page_says_so() -> None:
         {},
     )
     assert "<figure" not in text and text.count("Nothing in this trace tells.") == len(ANSWERS) and "a remark" in text
+    assert '<div class="verdict ">' in text  # not in the colour of what holds
+
+
+def test_labels_of_pictures_are_what_clients_and_racks_are_called() -> None:
+    named = [{"client_rack": "${env:A}-${env:B}", "broker_rack": "a", "topic": "t", "bytes": 5}]
+    assert "${env:A}-${env:B}" in str(figures.racks(named))
+    moment = {"at_s": 0, "width_s": 1, "bytes_a_second": 9.0, "bound": None, "throttle_ms": 0}
+    drawn = str(figures.rates([{"client_id": name, **moment} for name in (None, "", "_x", "a\nb", "\x01\u65e5")]))
+    assert all(label in drawn for label in ("(none)", "(empty)", "_x", "a·b", "·\u65e5"))
 
 
 def test_a_table_that_is_long_says_how_long() -> None:
