@@ -117,7 +117,7 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
 
 
 def _asked(rule: Rule, tables: Tables, progress: Progress) -> Outcome:
-    progress.note(f"rule {rule.number} of {len(RULES)} checks: {rule.statement}")
+    progress.note(f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}")
     return outcome(rule, tables)
 
 
