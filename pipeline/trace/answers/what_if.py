@@ -27,14 +27,16 @@ AROUND = (0.5, 1.0, 2.0)
 
 CHARGED = """
     WITH counted AS (
-        SELECT run, broker, api, coalesce(client_id, '') AS client_id, IF(held, clock_ms - decided_ms, clock_ms) AS clock_ms, conn, seq,
-               coalesce(decided_ms, 0) AS waited_ms, api = 'Fetch' AND decided_ms > 0 AND NOT held AS empty, throttle_quota = api AS by_this_quota,
+        SELECT run, broker, api, coalesce(client_id, '') AS client_id, conn, seq,
+               coalesce(IF(held, clock_ms - decided_ms, clock_ms), CAST(ready_ns / 1000000 AS bigint)) AS clock_ms,
+               coalesce(decided_ms, throttle_ms, 0) AS waited_ms, throttle_quota = api AS by_this_quota,
+               api = 'Fetch' AND coalesce(decided_ms, throttle_ms) > 0 AND NOT coalesce(held, false) AS empty,
                CASE WHEN throttle_quota = api THEN quota_value
                     WHEN api = 'Produce' THEN CAST(bytes_in AS double)
                     ELSE CAST(bytes_out - CASE WHEN api_version >= 12 THEN 1 ELSE 0 END AS double) END AS value,
                CASE WHEN throttle_quota = api THEN quota_bound END AS bound, CASE WHEN throttle_quota = api THEN quota_entity END AS entity,
                principal, coalesce(handled_ns, received_ns) AS begun_ns
-        FROM requests WHERE api IN ('Produce', 'Fetch') AND clock_ms IS NOT NULL AND coalesce(replica_id, -1) < 0
+        FROM requests WHERE api IN ('Produce', 'Fetch') AND coalesce(replica_id, -1) < 0
     ), clients AS (
         SELECT run, broker, api, client_id, max(bound) AS real_bound, sum(value) AS bytes, min(begun_ns) AS from_ns, max(begun_ns) AS until_ns,
                count(DISTINCT bound, entity) = 1 AND count(DISTINCT principal) <= 1 AS always_same, max(entity) AS entity, max(principal) AS principal
@@ -63,7 +65,8 @@ CHARGED = """
 
 known_bound: the quota that was in force, where it was the client's alone and one all the time: not one that several client ids share
 (of a user), that was set or changed in between, nor with what was recorded lost or forgotten (a broker that stopped).
-"""
+
+Of a capture or a proxy's trace the times are those of the answers, and what was throttled had the bytes of its empty answer."""
 
 MUTES = (2,)
 """The release from which on an answer leaves at once, and its connection is muted (KIP-219)."""

@@ -37,7 +37,10 @@ def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
-    """0: nothing is broken; 1: only what may have a reason (severity "warning"); 2: a rule of severity "error"."""
+    """0: nothing is broken; 1: only what may have a reason (severity "warning"); 2: a rule of severity "error"; 3: no rule had anything
+    to check, which is no pass."""
+    if all(one.verdict == NOT_EXERCISED for one in outcomes):
+        return UNREADABLE
     broken = {one.rule.severity for one in outcomes if one.broken}
     return FAILED if ERROR in broken else WARNED if broken else ALL_HOLD
 

@@ -190,7 +190,7 @@ def versions(rows: Rows, outside: Callable[[str, int], bool], release: str) -> s
 
 
 def latency(rows: Rows) -> str | None:
-    """(f) The parts of p50, p95 and p99 of each API, one on top of the other."""
+    """(f) Of p50, p95 and p99 of each API the shares of its parts, beside each other, and their sum in words."""
     parts = ("queued", "handled or waiting", "sent", "throttled")
     apis = [api for api, _ in groupby(sorted({r["api"] for r in rows}))]
     if not apis:
@@ -198,17 +198,20 @@ def latency(rows: Rows) -> str | None:
     told = {(r["api"], r["part"]): r for r in rows}
     quantiles = ("p50_ms", "p95_ms", "p99_ms")
     labels = [f"{api}  {q[:3]}" for api in apis for q in quantiles]
+    spans = [
+        [max((told.get((api, part)) or {}).get(q) or 0.0, 0.0) for part in parts] for api in apis for q in quantiles
+    ]
     with _figure("latency", 0.2 * len(labels) + 1.3) as (axes, done):
         left = [0.0] * len(labels)
-        for colour, part in zip((SERIES[0], SERIES[1], SERIES[2], BAD), parts, strict=True):
-            widths = [max((told.get((api, part)) or {}).get(q) or 0.0, 0.0) for api in apis for q in quantiles]
-            axes.barh(range(len(labels)), widths, left=left, color=colour, label=part, height=0.75)
-            left = [a + b for a, b in zip(left, widths, strict=True)]
+        for i, (colour, part) in enumerate(zip((SERIES[0], SERIES[1], SERIES[2], BAD), parts, strict=True)):
+            shares = [100 * span[i] / sum(span) if sum(span) else 0.0 for span in spans]
+            axes.barh(range(len(labels)), shares, left=left, color=colour, label=part, height=0.75)
+            left = [a + b for a, b in zip(left, shares, strict=True)]
+        for at, span in enumerate(spans):
+            axes.text(101, at, f"{sum(span):,.3g} ms", va="center", fontsize=7.5)
         axes.set_yticks(range(len(labels)), labels, fontsize=7.5)
-        axes.set_ylim(len(labels) - 0.5, -0.5)
-        axes.set_xscale("symlog", linthresh=0.1)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.set_xlabel("ms, logarithmic above 0.1 (quantiles of each part; their sum is no quantile of the whole)")
+        axes.set(xlim=(0, 113), ylim=(len(labels) - 0.5, -0.5), xticks=range(0, 101, 20))
+        axes.set_xlabel("% of the sum on the right, which adds quantiles of the parts and is no quantile of the whole")
         axes.grid(axis="y", visible=False)
         _legend(axes, *axes.get_legend_handles_labels())
         return done()

@@ -242,7 +242,7 @@ def test_a_file_that_is_nothing_and_a_capture_of_something_else_are_told_and_a_f
         talk = Talk(file, End(ip_address("127.0.0.1"), 40_000), End(ip_address("127.0.0.1"), 80))
         talk.open(1)
         talk.client_sends(2, b"GET / HTTP/1.1\r\n\r\n")
-    assert main([str(captures)]) == 0
+    assert main([str(captures)]) == 3
     said = capsys.readouterr()
     assert f"note: {captures / 'web.pcap'}: no request of Kafka is in this capture" in said.out
     assert "note: run web.pcap: packets of the capture that are in no table: " in said.out
