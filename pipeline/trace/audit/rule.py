@@ -88,6 +88,10 @@ CUTS = """
         SELECT run, NULL, explode(array(coalesce(handled_ns, received_ns), ready_ns)) FROM audit_requests WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(at_ns) AS cuts FROM cuts GROUP BY run, where_"""
+FIRST_NEVER_HELD = 8
+HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
+"""Whether a Fetch may have been answered late for its throttle, and with all that it asked for. Where only a broker could tell: who answers this
+version is of release 2.0 or later, which keeps nothing back (KIP-219); one before it may."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
 NAMED = "coalesce(topic, topic_id) AS where_"
