@@ -23,7 +23,7 @@ help:
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"
 	@echo "make rules     each rule of RULES.md names its tests, and they exist"
-	@echo "make bench     codec, what quotas and traces cost, race; writes the ratios into BENCHMARKS.md"
+	@echo "make bench     codec, what quotas and traces cost, kafka_py, race; writes the ratios into BENCHMARKS.md"
 	@echo "make race      the broker against bare asyncio, kfake and a real Kafka"
 	@echo "make broker    run three brokers on 9092 to 9094; ARGS=\"...\" adds options"
 
@@ -93,9 +93,10 @@ generate: $(STAMP)
 rules: $(STAMP)
 	$(BIN)/python -m tests.rules
 
-bench: $(STAMP)
+bench: needs-java $(VENV)/.installed-all
 	$(BIN)/python -m benchmarks.codec
 	$(BIN)/python -m benchmarks.costs
+	$(BIN)/python -m benchmarks.kafka_py --check
 	$(BIN)/python -m benchmarks.race --check
 
 race: $(STAMP)

@@ -13,6 +13,7 @@ from broker.errors import KafkaError
 from broker.log.validation import validate
 from broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.partitioner import partition_of_key
 from kafkaproto.records.batch import NewRecord, build_batch, records
 from kafkaproto.records.compression import Compression
 
@@ -50,21 +51,6 @@ def as_record(given: Given, now_ms: int) -> NewRecord:
     return NewRecord(as_bytes(value), as_bytes(key), now_ms)
 
 
-def murmur2(data: bytes) -> int:
-    """The hash by which Kafka's clients choose a partition for a key (`Utils.murmur2`), as unsigned 32 bits."""
-    mask, m = 0xFFFFFFFF, 0x5BD1E995
-    h = (0x9747B28C ^ len(data)) & mask
-    whole = len(data) // 4 * 4
-    for i in range(0, whole, 4):
-        k = int.from_bytes(data[i : i + 4], "little") * m & mask
-        k = (k ^ k >> 24) * m & mask
-        h = (h * m & mask) ^ k
-    if len(data) > whole:
-        h = (h ^ int.from_bytes(data[whole:], "little")) * m & mask
-    h = (h ^ h >> 13) * m & mask
-    return h ^ h >> 15
-
-
 def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
     """Raises KafkaError when the topic has no such partition or the partition no leader."""
     state = cluster.controller.image.partition(topic, index)
@@ -93,7 +79,7 @@ def produce(
     for i, record in enumerate(made):
         index = partition
         if index is None:
-            index = i % count if record.key is None else (murmur2(record.key) & 0x7FFFFFFF) % count
+            index = i % count if record.key is None else partition_of_key(record.key, count)
         chosen.setdefault(index, []).append(i)
     places: list[tuple[int, int]] = [(0, 0)] * len(made)
     for index, numbers in chosen.items():

@@ -19,13 +19,16 @@ from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer
 from kafkaproto.records.varint import read_varint
 from kafkaproto.records.walk import NULL, Stretch, walk
 
-__all__ = ["Columns", "columns", "keys"]
+__all__ = ["Columns", "HeaderColumns", "columns", "header_columns", "keys"]
+
+_FEW = 32
+"""Fewer records than that are read before numpy has begun."""
 
 
 class Columns(NamedTuple):
     """One entry a record in each array. Starts and ends are places in ``payload``, the decompressed records; -1 for null.
 
-    ``timestamps`` are in ms. Headers are not told.
+    ``timestamps`` are in ms. Headers are not told (`header_columns`).
     """
 
     payload: memoryview
@@ -44,11 +47,34 @@ def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
     """
     header, b = payload(batch, limit_bytes)
     append_time = header.max_timestamp if header.is_log_append_time else None
-    if gather := _gather():
+    if header.record_count >= _FEW and (gather := _gather()):
         gathered = gather.columns(b, header.record_count, header.base_offset, header.base_timestamp, append_time)
         if gathered is not None:
             return Columns(memoryview(b), *gathered)
     return walked_columns(b, header)
+
+
+class HeaderColumns(NamedTuple):
+    """The headers of many records, one after the other: how many each record has, and all their names and values."""
+
+    counts: array[int]
+    names: list[str]
+    values: list[bytes | None]
+
+
+def header_columns(payload: bytes, count: int) -> HeaderColumns:
+    """The headers of the ``count`` records that a batch's decompressed bytes are. DecodeError for damage."""
+    made = HeaderColumns(array("q"), [], [])
+    for part in walk(payload, count):
+        if isinstance(part, Stretch):
+            made.counts.frombytes(bytes(made.counts.itemsize * part.count))
+            continue
+        headers = part[6]
+        made.counts.append(len(headers))
+        for name, value in headers:
+            made.names.append(name)
+            made.values.append(value)
+    return made
 
 
 def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | None]:

@@ -15,7 +15,7 @@ from struct import Struct, pack
 from typing import Any, BinaryIO, NamedTuple
 
 MAGIC = b"kptrace\n"
-VERSION = 1
+VERSION = 2
 SUFFIX = ".kptrace"
 EXCHANGE, EVENT = 1, 2
 LARGEST_ENTRY_BYTES = 1 << 30
@@ -116,7 +116,7 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
 class Trace:
     """One file, read from its beginning: `meta`, then `entries()` once. `torn` tells afterwards what was left at its end.
 
-    Raises TraceError for what is no trace, and for one of a version that comes after this one.
+    Raises TraceError for what is no trace, and for one of another version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -159,10 +159,8 @@ class Trace:
         if not start.startswith(MAGIC) or len(start) < len(MAGIC) + _VERSION_AND_LENGTH.size:
             raise TraceError(f"{self.path} is no trace: it does not begin with {MAGIC!r}")
         version, length = _VERSION_AND_LENGTH.unpack_from(start, len(MAGIC))
-        if version > VERSION:
-            raise TraceError(
-                f"{self.path} is a trace of version {version}, and this program reads up to version {VERSION}"
-            )
+        if version != VERSION:
+            raise TraceError(f"{self.path} is a trace of version {version}, and this program reads version {VERSION}")
         told = file.read(length)
         try:
             meta = json.loads(told)

@@ -14,7 +14,7 @@ from kafkaproto.errors import DecodeError
 from kafkaproto.records import columns as module
 from kafkaproto.records import gather
 from kafkaproto.records.batch import HEADER_BYTES, LOG_APPEND_TIME, NewRecord, build_batch, payload, records
-from kafkaproto.records.columns import Columns, columns, keys, walked_columns, walked_keys
+from kafkaproto.records.columns import Columns, columns, header_columns, keys, walked_columns, walked_keys
 from kafkaproto.records.compression import Compression
 from kafkaproto.records.walk import Stretch, walk
 
@@ -36,6 +36,9 @@ def assert_all_say_the_same(data: bytes, made: list[NewRecord], base_offset: int
         ]
         assert [column.typecode for column in found[1:]] == ["q"] * 6
     assert keys(data) == walked_keys(b, header) == [r.key for r in read]
+    counts, names, values = header_columns(b, header.record_count)
+    assert counts.tolist() == [len(r.headers) for r in read]
+    assert list(zip(names, values, strict=True)) == [header for r in read for header in r.headers]
 
 
 def cut(found: Columns, start: int, end: int) -> bytes | None:
@@ -148,7 +151,8 @@ def test_without_numpy_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None
 def test_nobody_pays_for_numpy_before_the_first_column() -> None:
     code = (
         "import sys; from kafkaproto.records.batch import *; from kafkaproto.records.columns import columns;"
-        "b = build_batch([NewRecord(b'v')]); list(records(b)); assert 'numpy' not in sys.modules;"
+        "b = build_batch([NewRecord(b'v')] * 40); few = build_batch([NewRecord(b'v')] * 5);"
+        "list(records(b)); columns(few); assert 'numpy' not in sys.modules;"
         "columns(b); assert 'numpy' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

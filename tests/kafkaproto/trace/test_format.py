@@ -76,9 +76,9 @@ def test_every_whole_entry_is_read_wherever_the_file_ends(
         (b"", "is no trace"),
         (b"\xd4\xc3\xb2\xa1 a capture", "is no trace"),
         (b"kptrace\n\x00", "is no trace"),
-        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads up to version 1"),
-        (b"kptrace\n\x00\x01\x00\x00\x00\x05{...", "its header cannot be read"),
-        (b"kptrace\n\x00\x01\x00\x00\x00\x02[]", "its header cannot be read"),
+        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads version 2"),
+        (b"kptrace\n\x00\x02\x00\x00\x00\x05{...", "its header cannot be read"),
+        (b"kptrace\n\x00\x02\x00\x00\x00\x02[]", "its header cannot be read"),
     ],
 )
 def test_what_is_no_trace_is_told_by_name(tmp_path: Path, data: bytes, said: str) -> None:

@@ -1,0 +1,177 @@
+"""Record batches as Arrow columns, those of Spark's Kafka source; no record becomes a Python object on the way.
+
+What Kafka stores is records one after the other. `kafkaproto.records.columns` tells where keys and values lie in there,
+and Arrow copies them out in one step; numpy is not needed, though faster at telling. Must never know brokers, offsets to come or Spark.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkaproto.records.batch import BatchHeader
+from kafkaproto.records.columns import Columns, HeaderColumns, columns, header_columns
+from kafkaproto.records.compression import Buffer
+from kafkaproto.records.entries import Entry, records
+from pipeline.kafka_py.offsets import Range
+
+DDL = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+HEADERS_DDL = "headers array<struct<key: string, value: binary>>"
+FULL_ROWS = 10_000
+FULL_BYTES = 8 << 20
+"""A batch of rows is full with so many rows, or with about so many bytes of records."""
+NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
+_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
+_HEADERS = pa.list_(pa.field("element", _HEADER))
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_SCHEMA = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", _TIMESTAMP),
+        ("timestampType", pa.int32()),
+    ]
+)
+SCHEMAS = {False: _SCHEMA, True: _SCHEMA.append(pa.field("headers", _HEADERS))}
+"""By whether there are headers."""
+
+
+class Rows:
+    """Collects batches of one range until they are worth a RecordBatch; records that are not wanted are left out."""
+
+    def __init__(self, wanted: Range, with_headers: bool) -> None:
+        self._wanted = wanted
+        self._with_headers = with_headers
+        self._clear()
+
+    def _clear(self) -> None:
+        self._payloads: list[memoryview] = []
+        self._bytes = 0
+        self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
+        """Of all batches, one after the other; places are those in their own payload."""
+        self._shifts, self._kinds = array("q"), array("i")
+        """For each record what its places are to be moved by, and its kind of timestamp."""
+        self._wanted_from = array("q")
+        self._cuts = False
+        """Whether there are records that are not wanted."""
+        self._headers: list[HeaderColumns] = []
+
+    def add(self, entry: Entry, start: int) -> bool:
+        """Take the records of a batch or old message in, from offset ``start`` on; whether that is enough now. DecodeError for damage."""
+        header = entry.header
+        if isinstance(header, BatchHeader):
+            if not header.record_count:  # what a cleaner leaves of a producer's last batch
+                return False
+            piece = columns(entry.view)
+            kind = LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME
+        else:
+            piece = _old_columns(entry)
+            kind = (
+                (LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME) if header.magic else NO_TIMESTAMP_TYPE
+            )
+        if self._with_headers:
+            self._headers.append(_headers_of(piece, header))
+        for collected, more in zip(self._columns[1:], piece[1:], strict=True):
+            collected.extend(more)
+        count = len(piece.offsets)
+        self._shifts.extend(array("q", [self._bytes]) * count)
+        self._kinds.extend(array("i", [kind]) * count)
+        self._wanted_from.extend(array("q", [start]) * count)
+        self._cuts |= piece.offsets[0] < start or piece.offsets[-1] >= self._wanted.end
+        self._payloads.append(piece.payload)
+        self._bytes += len(piece.payload)
+        return len(self._shifts) >= FULL_ROWS or self._bytes >= FULL_BYTES
+
+    def take(self) -> pa.RecordBatch:
+        """The rows that were collected, none of them twice; there may be none."""
+        found, wanted, count = self._columns, self._wanted, len(self._shifts)
+        payload = self._payloads[0] if len(self._payloads) == 1 else b"".join(self._payloads)
+        shifts, offsets = _arrow(self._shifts), _arrow(found.offsets)
+        made = [
+            _cut(payload, found.key_starts, found.key_ends, shifts),
+            _cut(payload, found.value_starts, found.value_ends, shifts),
+            pa.repeat(wanted.topic, count),
+            pa.repeat(pa.scalar(wanted.partition, pa.int32()), count),
+            offsets,
+            pc.multiply(_arrow(found.timestamps), 1000).cast(_TIMESTAMP),
+            _arrow(self._kinds),
+        ]
+        if self._with_headers:
+            made.append(_header_lists(self._headers))
+        rows = pa.RecordBatch.from_arrays(made, schema=SCHEMAS[self._with_headers])
+        if self._cuts:
+            begun = pc.greater_equal(offsets, _arrow(self._wanted_from))
+            rows = rows.filter(pc.and_(begun, pc.less(offsets, wanted.end)))
+        self._clear()
+        return rows
+
+
+def _arrow(column: array[int]) -> pa.Array:
+    kind = pa.int64() if column.typecode == "q" else pa.int32()
+    return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(column)])
+
+
+def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array) -> pa.Array:
+    """The bytes of the payload between starts and ends, both moved by shifts; null where they are negative.
+
+    Arrow can read the payload where it lies, as wanted bytes and gaps by turns; of those every second one is taken.
+    """
+    count = len(starts)
+    null = pc.less(_arrow(starts), 0)
+    if pc.all(null).as_py():
+        return pa.nulls(count, pa.binary())
+    moved = [pc.add(_arrow(places), shifts) for places in (starts, ends)]
+    borders = array("q", bytes(16 * count + 8))
+    with memoryview(borders) as view:
+        for first, places in enumerate(moved):
+            view[first : 2 * count : 2] = memoryview(places.buffers()[1]).cast("q")[:count]
+        view[2 * count] = len(payload)
+    # a null begins and ends where what is before it does
+    rising = pc.cumulative_max(_arrow(borders), start=0)
+    by_turns = pa.Array.from_buffers(
+        pa.large_binary(), 2 * count, [None, rising.buffers()[1], pa.py_buffer(payload)], null_count=0
+    )
+    even = _arrow(array("q", range(0, 2 * count, 2)))
+    return by_turns.take(pc.if_else(null, None, even)).cast(pa.binary())
+
+
+def _headers_of(piece: Columns, header: Any) -> HeaderColumns:
+    if isinstance(header, BatchHeader):
+        return header_columns(bytes(piece.payload), header.record_count)
+    return HeaderColumns(array("q", bytes(8 * len(piece.offsets))), [], [])
+
+
+def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
+    """A list for each record that has headers, null for one that has none, as Spark's source does."""
+    joined = array("q")
+    for part in parts:
+        joined.extend(part.counts)
+    counts = _arrow(joined)
+    ends = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(counts)]).cast(pa.int32())
+    names = pa.array([name for part in parts for name in part.names], pa.string())
+    values = pa.array([value for part in parts for value in part.values], pa.binary())
+    structs = pa.StructArray.from_arrays([names, values], fields=list(_HEADER))
+    return pa.ListArray.from_arrays(ends, structs, type=_HEADERS, mask=pc.equal(counts, 0))
+
+
+def _old_columns(entry: Entry) -> Columns:
+    """Messages of magic 0 and 1, which are few by now, record by record."""
+    made = Columns(memoryview(b""), *(array("q") for _ in range(6)))
+    payload = bytearray()
+    for record in records(entry.view):
+        made.offsets.append(record.offset)
+        made.timestamps.append(record.timestamp)
+        for part, starts, ends in (
+            (record.key, made.key_starts, made.key_ends),
+            (record.value, made.value_starts, made.value_ends),
+        ):
+            starts.append(-1 if part is None else len(payload))
+            payload += part or b""
+            ends.append(-1 if part is None else len(payload))
+    return made._replace(payload=memoryview(bytes(payload)))

@@ -1,0 +1,143 @@
+"""One blocking connection to one broker: made safe, versions agreed on, requests sent and answers received in order.
+
+Must never know leaders, offsets or what to try again.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from typing import Any
+
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
+from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
+from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
+from kafkaproto.versions import VersionRange
+from pipeline.kafka_py.errors import KafkaError
+from pipeline.kafka_py.options import ClientSettings
+from pipeline.kafka_py.security import secured
+
+SPOKEN = {
+    # below: no creation of topics can be refused; record batches without what is read here
+    # above: topics would have to be named by id
+    ApiKey.PRODUCE: VersionRange(3, 12),
+    ApiKey.FETCH: VersionRange(4, 12),
+    ApiKey.LIST_OFFSETS: VersionRange(1, 9),
+    ApiKey.METADATA: VersionRange(4, 12),
+    ApiKey.INIT_PRODUCER_ID: VersionRange(0, 4),
+    ApiKey.SASL_HANDSHAKE: VersionRange(1, 1),
+    ApiKey.SASL_AUTHENTICATE: VersionRange(0, 1),
+}
+_FIRST_ASKED, _ALWAYS_KNOWN = 3, 0
+SOFTWARE = "kafkaproto-kafka-py", "1"
+
+
+class Connection:
+    """Connected when made. Raises OSError (ConnectionError and timeouts are), KafkaError and OptionError."""
+
+    def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
+        self.address = f"{host}:{port}"
+        self._settings = settings
+        self._timeout_seconds = settings.request_timeout_ms / 1000
+        self._muted_until = 0.0
+        self._next_id = 0
+        self._sent: deque[tuple[int, int, int]] = deque()
+        """Correlation id, key and version of what has no answer yet."""
+        plain = socket.create_connection((host, port), self._timeout_seconds)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = secured(plain, host, settings.security)
+            self._versions = self._agree()
+            if settings.security.user is not None:
+                self._authenticate(settings.security.user, settings.security.password)
+        except BaseException:
+            plain.close()
+            raise
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def ask(self, key: ApiKey, request: Any) -> Any:
+        """The answer to a request, in the highest version that both sides speak."""
+        self.send(key, request)
+        return self.receive()
+
+    def send(self, key: ApiKey, request: Any) -> None:
+        """Send a request; answers come in the order of requests. KafkaError if the broker is too old for it, or too new."""
+        self._send(key, self.version(key), request)
+
+    def version(self, key: ApiKey) -> int:
+        """The version in which requests of this kind are sent. KafkaError if there is none."""
+        both = self._versions.get(key)
+        if not both:
+            doing = f"the broker at {self.address} does not speak {key.name} {SPOKEN[key]}"
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing)
+        return both.highest
+
+    def receive(self) -> Any:
+        """The next answer. A broker that throttles is given the time that it said (KIP-219)."""
+        muted = max(0.0, self._muted_until - time.monotonic())
+        self._socket.settimeout(self._timeout_seconds + muted)
+        length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
+        body = self._exactly(length)
+        wanted, key, version = self._sent.popleft()
+        header, position = decode_response_header(key, version, body, 0, length)
+        if header.correlation_id != wanted:
+            raise ConnectionError(f"{self.address} answered request {header.correlation_id} instead of {wanted}")
+        if key == ApiKey.API_VERSIONS and body[position : position + 2] == _UNSUPPORTED:
+            version = _ALWAYS_KNOWN  # KIP-511: that answer is in version 0, whatever was asked
+        answer, _ = codec(key, version).decode_response(body, position, length)
+        throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        if throttle_ms:
+            self._muted_until = time.monotonic() + throttle_ms / 1000
+        return answer
+
+    def _send(self, key: ApiKey, version: int, request: Any) -> None:
+        self._next_id += 1
+        out = start_frame()
+        encode_request_header(RequestHeader(key, version, self._next_id, self._settings.client_id), out)
+        codec(key, version).encode_request(request, out, None)
+        finish_frame(out)
+        self._sent.append((self._next_id, key, version))
+        self._socket.settimeout(self._timeout_seconds)
+        self._socket.sendall(out)
+
+    def _exactly(self, count: int) -> memoryview:
+        view = memoryview(bytearray(count))
+        left = view
+        while left:
+            received = self._socket.recv_into(left)
+            if not received:
+                raise ConnectionError(f"{self.address} closed the connection")
+            left = left[received:]
+        return view
+
+    def _agree(self) -> dict[int, VersionRange]:
+        self._send(ApiKey.API_VERSIONS, _FIRST_ASKED, ApiVersionsRequest(*SOFTWARE))
+        answer = self.receive()
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            self._send(ApiKey.API_VERSIONS, _ALWAYS_KNOWN, ApiVersionsRequest())
+            answer = self.receive()
+        if answer.error_code:
+            raise KafkaError(answer.error_code, f"asking {self.address} for its versions")
+        told = {one.api_key: VersionRange(one.min_version, one.max_version) for one in answer.api_keys}
+        return {key: spoken.intersect(told[key]) for key, spoken in SPOKEN.items() if key in told}
+
+    def _authenticate(self, user: str, password: str) -> None:
+        """SASL PLAIN (RFC 4616) in Kafka's own frames (KIP-152)."""
+        answer = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest("PLAIN"))
+        if answer.error_code:
+            offered = ", ".join(answer.mechanisms)
+            raise KafkaError(answer.error_code, f"{self.address} offers {offered}, PLAIN was asked for")
+        token = b"\0".join((b"", user.encode(), password.encode()))
+        answer = self.ask(ApiKey.SASL_AUTHENTICATE, SaslAuthenticateRequest(token))
+        if answer.error_code:
+            raise KafkaError(answer.error_code, f"{self.address} refused user {user}: {answer.error_message}")
+
+
+_UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

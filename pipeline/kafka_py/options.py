@@ -1,0 +1,349 @@
+"""The options of reads and writes, checked once on the driver; what comes out is plain data that is sent to executors.
+
+Names, defaults and rules are those of Spark's Kafka source and sink (``KafkaSourceProvider``); those that begin with
+``kafka.`` are settings of a client. A name that is not known is an error, as it would be without effect. Must never know
+Spark's classes or sockets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kafkaproto.records.compression import Compression
+from pipeline.kafka_py.errors import OptionError
+from pipeline.kafka_py.offsets import EARLIEST, LATEST, Offsets, Partition, from_json
+from pipeline.kafka_py.security import SECURITY_OPTIONS, Security, read_security
+
+T = TypeVar("T")
+
+SERVERS = "kafka.bootstrap.servers"
+CHOICES = ("subscribe", "subscribePattern", "assign")
+STARTS = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+ENDS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+
+CLIENT_OPTIONS = (
+    SERVERS,
+    "kafka.client.id",
+    "kafka.request.timeout.ms",
+    "kafka.default.api.timeout.ms",
+    "kafka.retry.backoff.ms",
+    *SECURITY_OPTIONS,
+)
+SOURCE_OPTIONS = (
+    *CHOICES,
+    *STARTS,
+    *ENDS,
+    "startingOffsetsByTimestampStrategy",
+    "failOnDataLoss",
+    "includeHeaders",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "maxOffsetsPerTrigger",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "kafka.client.rack",
+    "kafka.isolation.level",
+    "kafka.fetch.max.bytes",
+    "kafka.max.partition.fetch.bytes",
+    "kafka.fetch.min.bytes",
+    "kafka.fetch.max.wait.ms",
+    "kafka.check.crcs",
+)
+SINK_OPTIONS = (
+    "topic",
+    "includeHeaders",
+    "kafka.acks",
+    "kafka.enable.idempotence",
+    "kafka.compression.type",
+    "kafka.batch.size",
+    "kafka.max.request.size",
+    "kafka.delivery.timeout.ms",
+)
+WITHOUT_EFFECT = ("groupIdPrefix", "kafka.group.id", "kafka.max.poll.records", "kafka.linger.ms", "checkpointLocation")
+"""Taken and passed over: kafka_py has no groups, polls and lingering, and Spark itself uses the last."""
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """servers: "host:port". Times in ms; api_timeout_ms is how long one call may take with all that is tried again."""
+
+    servers: tuple[str, ...]
+    client_id: str = "kafka_py"
+    request_timeout_ms: int = 30_000
+    api_timeout_ms: int = 60_000
+    retry_backoff_ms: int = 100
+    security: Security = field(default_factory=Security)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Where a read begins or ends: ``everywhere`` in all partitions (EARLIEST or LATEST), or ``offsets``, or times in ms:
+    ``timestamp`` for all partitions or ``timestamps``. name: the option that says so."""
+
+    name: str
+    everywhere: int | None = None
+    offsets: Offsets | None = None
+    timestamp: int | None = None
+    timestamps: Offsets | None = None
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """Of a read. One of topics, pattern and assigned is there."""
+
+    client: ClientSettings
+    start: Bound
+    end: Bound
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+    assigned: tuple[Partition, ...] = ()
+    no_match_is_latest: bool = False
+    fail_on_data_loss: bool = True
+    include_headers: bool = False
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    max_offsets_per_trigger: int | None = None
+    poll_timeout_ms: int = 120_000
+    num_retries: int = 3
+    retry_interval_ms: int = 1000
+    rack: str = ""
+    read_committed: bool = False
+    fetch_max_bytes: int = 52_428_800
+    partition_max_bytes: int = 1_048_576
+    fetch_min_bytes: int = 1
+    fetch_max_wait_ms: int = 500
+    check_crcs: bool = True
+
+
+@dataclass(frozen=True)
+class SinkSettings:
+    """Of a write. topic: None if a column says. acks: -1 or 1."""
+
+    client: ClientSettings
+    topic: str | None = None
+    include_headers: bool = False
+    acks: int = -1
+    idempotent: bool = True
+    compression: Compression = Compression.NONE
+    batch_bytes: int = 262_144
+    max_request_bytes: int = 1_048_576
+    delivery_timeout_ms: int = 120_000
+
+
+def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSettings:
+    """The settings of a read. OptionError names the option that is missing, unknown or wrong."""
+    read = _Reader(options, (*SOURCE_OPTIONS, *CLIENT_OPTIONS))
+    chosen = [name for name in CHOICES if read.text(name) is not None]
+    if len(chosen) != 1:
+        which = f"{' and '.join(chosen)} are" if chosen else "none is"
+        raise OptionError(", ".join(CHOICES), f"one of them must be given, {which} given")
+    start = _bound(read, STARTS, LATEST if streaming else EARLIEST)
+    end = _bound(read, ENDS, LATEST)
+    if streaming and (given := [name for name in ENDS if read.text(name) is not None]):
+        raise OptionError(given[0], "a streaming query has no end")
+    if not streaming:
+        _check_batch(start, LATEST, "a batch query cannot start at latest")
+        _check_batch(end, EARLIEST, "a batch query cannot end at earliest")
+    return SourceSettings(
+        client=_client(read),
+        start=start,
+        end=end,
+        topics=_topics(read),
+        pattern=_pattern(read),
+        assigned=_assigned(read),
+        no_match_is_latest=read.choice("startingOffsetsByTimestampStrategy", ("error", "latest"), "error") == "latest",
+        fail_on_data_loss=read.boolean("failOnDataLoss", True),
+        include_headers=read.boolean("includeHeaders", False),
+        min_partitions=read.positive("minPartitions"),
+        max_records_per_partition=read.positive("maxRecordsPerPartition"),
+        max_offsets_per_trigger=read.positive("maxOffsetsPerTrigger"),
+        poll_timeout_ms=read.number("kafkaConsumer.pollTimeoutMs", 120_000, 1),
+        num_retries=read.number("fetchOffset.numRetries", 3, 0),
+        retry_interval_ms=read.number("fetchOffset.retryIntervalMs", 1000, 0),
+        rack=read.text("kafka.client.rack") or "",
+        read_committed=read.choice("kafka.isolation.level", ("read_uncommitted", "read_committed"), "read_uncommitted")
+        == "read_committed",
+        fetch_max_bytes=read.number("kafka.fetch.max.bytes", 52_428_800, 0),
+        partition_max_bytes=read.number("kafka.max.partition.fetch.bytes", 1_048_576, 0),
+        fetch_min_bytes=read.number("kafka.fetch.min.bytes", 1, 0),
+        fetch_max_wait_ms=read.number("kafka.fetch.max.wait.ms", 500, 0),
+        check_crcs=read.boolean("kafka.check.crcs", True),
+    )
+
+
+def sink_settings(options: Mapping[str, str]) -> SinkSettings:
+    """The settings of a write. OptionError as for `source_settings`."""
+    read = _Reader(options, (*SINK_OPTIONS, *CLIENT_OPTIONS))
+    acks = read.choice("kafka.acks", ("all", "-1", "1"), "all")
+    idempotent = read.boolean("kafka.enable.idempotence", acks != "1")
+    if idempotent and acks == "1":
+        raise OptionError("kafka.enable.idempotence", "an idempotent producer needs kafka.acks=all")
+    kinds = {kind.name.lower(): kind for kind in Compression}
+    topic = read.text("topic")
+    if topic is not None and not topic.strip():
+        raise OptionError("topic", "is empty")
+    return SinkSettings(
+        client=_client(read),
+        topic=None if topic is None else topic.strip(),
+        include_headers=read.boolean("includeHeaders", False),
+        acks=1 if acks == "1" else -1,
+        idempotent=idempotent,
+        compression=kinds[read.choice("kafka.compression.type", tuple(kinds), "none")],
+        batch_bytes=read.number("kafka.batch.size", 262_144, 0),
+        max_request_bytes=read.number("kafka.max.request.size", 1_048_576, 1),
+        delivery_timeout_ms=read.number("kafka.delivery.timeout.ms", 120_000, 1),
+    )
+
+
+def wants_headers(options: Mapping[str, str]) -> bool:
+    """Whether rows have headers, for those who need nothing else."""
+    return _Reader(options, None).boolean("includeHeaders", False)
+
+
+class _Reader:
+    """Looks options up without regard to case, as Spark hands them over in lower case."""
+
+    def __init__(self, options: Mapping[str, str], known: tuple[str, ...] | None) -> None:
+        self._options = {name.lower(): value for name, value in options.items()}
+        if known is None:
+            return
+        spelling = {name.lower() for name in (*known, *WITHOUT_EFFECT)}
+        for name in self._options:
+            if name not in spelling:
+                raise OptionError(name, f"is not known here; known are {', '.join(sorted(known))}")
+
+    def text(self, name: str) -> str | None:
+        return self._options.get(name.lower())
+
+    def _read(self, name: str, default: T, make: Callable[[str], T], wanted: str) -> T:
+        text = self.text(name)
+        if text is None:
+            return default
+        try:
+            return make(text.strip())
+        except ValueError:
+            raise OptionError(name, f"{text!r} is not {wanted}") from None
+
+    def boolean(self, name: str, default: bool) -> bool:
+        return self._read(name, default, lambda text: _one_of(text, ("true", "false")) == "true", "true or false")
+
+    def choice(self, name: str, values: tuple[str, ...], default: str) -> str:
+        return self._read(name, default, lambda text: _one_of(text, values), f"one of {', '.join(values)}")
+
+    def number(self, name: str, default: int, lowest: int) -> int:
+        return self._read(name, default, lambda text: _at_least(text, lowest), f"a whole number of at least {lowest}")
+
+    def positive(self, name: str) -> int | None:
+        return self._read(name, None, lambda text: _at_least(text, 1), "a whole number above 0")
+
+    def parsed(self, name: str, make: Callable[[Any], T], example: str) -> T | None:
+        """From JSON."""
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            return make(json.loads(text))
+        except (ValueError, TypeError, AttributeError):
+            raise OptionError(name, f"{text!r} is not of the form {example}") from None
+
+
+def _one_of(text: str, values: tuple[str, ...]) -> str:
+    if text.lower() not in values:
+        raise ValueError(text)
+    return text.lower()
+
+
+def _at_least(text: str, lowest: int) -> int:
+    number = int(text)
+    if number < lowest:
+        raise ValueError(text)
+    return number
+
+
+def _client(read: _Reader) -> ClientSettings:
+    servers = tuple(server.strip() for server in (read.text(SERVERS) or "").split(",") if server.strip())
+    if not servers:
+        raise OptionError(SERVERS, "must be given")
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        if not (host and port.isdecimal()):
+            raise OptionError(SERVERS, f"{server!r} is not host:port")
+    return ClientSettings(
+        servers=servers,
+        client_id=read.text("kafka.client.id") or "kafka_py",
+        request_timeout_ms=read.number("kafka.request.timeout.ms", 30_000, 1),
+        api_timeout_ms=read.number("kafka.default.api.timeout.ms", 60_000, 1),
+        retry_backoff_ms=read.number("kafka.retry.backoff.ms", 100, 0),
+        security=read_security(read.text),
+    )
+
+
+def _topics(read: _Reader) -> tuple[str, ...]:
+    text = read.text("subscribe")
+    if text is None:
+        return ()
+    topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not topics:
+        raise OptionError("subscribe", "names no topic")
+    return topics
+
+
+def _pattern(read: _Reader) -> str:
+    text = read.text("subscribePattern")
+    if text is None:
+        return ""
+    if not text.strip():
+        raise OptionError("subscribePattern", "is empty")
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise OptionError("subscribePattern", f"{text!r} is no regular expression: {error}") from None
+    return text
+
+
+def _assigned(read: _Reader) -> tuple[Partition, ...]:
+    made = read.parsed("assign", _partitions_of, '{"topic": [0, 1]}')
+    if made is None:
+        return ()
+    if not made:
+        raise OptionError("assign", "names no partition")
+    return made
+
+
+def _partitions_of(parsed: Any) -> tuple[Partition, ...]:
+    found = [(topic, index) for topic, indexes in parsed.items() for index in indexes]
+    if not all(type(index) is int and index >= 0 for _, index in found):
+        raise ValueError
+    return tuple(sorted(set(found)))
+
+
+def _bound(read: _Reader, names: tuple[str, ...], default: int) -> Bound:
+    """The first of the names that is given counts, as in Spark."""
+    timestamp, by_timestamp, offsets = names
+    if read.text(timestamp) is not None:
+        return Bound(timestamp, timestamp=read.number(timestamp, 0, 0))
+    if read.text(by_timestamp) is not None:
+        return Bound(by_timestamp, timestamps=_offsets(read, by_timestamp, 0))
+    words = {"earliest": EARLIEST, "latest": LATEST}
+    word = (read.text(offsets) or "").strip().lower()
+    if not word or word in words:
+        return Bound(offsets, everywhere=words.get(word, default))
+    return Bound(offsets, offsets=_offsets(read, offsets, EARLIEST))
+
+
+def _offsets(read: _Reader, name: str, lowest: int) -> Offsets | None:
+    example = '{"topic": {"0": 23, "1": -2}}' if lowest else '{"topic": {"0": 1700000000000}}'
+    found = read.parsed(name, from_json, example)
+    if found and min(found.values()) < lowest:
+        raise OptionError(name, f"{min(found.values())} is below {lowest}")
+    return found
+
+
+def _check_batch(bound: Bound, refused: int, reason: str) -> None:
+    if bound.everywhere == refused or (bound.offsets and refused in bound.offsets.values()):
+        raise OptionError(bound.name, reason)

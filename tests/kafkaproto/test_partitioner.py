@@ -1,0 +1,38 @@
+"""The partition of a key is that of Kafka's clients, as kafka-python has it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkaproto.partitioner import murmur2, partition_of_key
+from tests.clients import KAFKA_PYTHON_WARNINGS
+
+pytestmark = pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
+
+
+@cache
+def theirs() -> Callable[[bytes], int]:
+    from kafka.partitioner.default import murmur2
+
+    return murmur2
+
+
+@given(st.binary(max_size=70))
+def test_the_hash_is_that_of_kafka_python(data: bytes) -> None:
+    assert murmur2(data) == theirs()(data) & 0xFFFFFFFF
+
+
+@given(st.binary(max_size=20), st.integers(1, 300))
+def test_the_partition_is_that_of_kafka_python(key: bytes, partitions: int) -> None:
+    assert partition_of_key(key, partitions) == (theirs()(key) & 0x7FFFFFFF) % partitions
+
+
+def test_keys_are_spread_over_all_partitions() -> None:
+    chance = random.Random(1)
+    assert {partition_of_key(chance.randbytes(8), 7) for _ in range(300)} == set(range(7))

@@ -1,0 +1,216 @@
+"""Connections agree on versions, speak TLS and SASL PLAIN, and say what is wrong. The broker at the other end is made by hand."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.frame import finish_frame, start_frame
+from kafkaproto.header import decode_request_header, encode_response_header
+from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
+from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse
+from kafkaproto.messages.sasl_authenticate import SaslAuthenticateResponse
+from kafkaproto.messages.sasl_handshake import SaslHandshakeResponse
+from pipeline.kafka_py.client import Client
+from pipeline.kafka_py.connection import Connection
+from pipeline.kafka_py.errors import KafkaError, OptionError
+from pipeline.kafka_py.options import ClientSettings, source_settings
+
+PEM = Path(__file__).with_name("localhost.pem")
+"""A key and the certificate of localhost, made for these tests and used for nothing else."""
+CERTIFICATE = PEM.read_text().partition("-----BEGIN CERTIFICATE")
+JAAS = 'x.PlainLoginModule required username="me" password="secret";'
+
+
+@dataclass
+class Broker:
+    """Answers requests of one connection after the other. versions: of each API that it speaks."""
+
+    tls: bool = False
+    keys_wanted: bool = False
+    versions: dict[int, tuple[int, int]] = field(default_factory=lambda: {ApiKey.METADATA: (0, 12), **SASL})
+    oldest_only: bool = False
+    port: int = 0
+    seen: list[tuple[int, int, Any]] = field(default_factory=list)
+    """Key, version and request of all that came."""
+
+    def serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                accepted, _ = listener.accept()
+            except OSError:
+                return
+            with accepted:
+                try:
+                    self._talk(self._context().wrap_socket(accepted, server_side=True) if self.tls else accepted)
+                except OSError:  # the other side did not like us
+                    continue
+
+    def _context(self) -> ssl.SSLContext:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(PEM)
+        if self.keys_wanted:
+            made.verify_mode = ssl.CERT_REQUIRED
+            made.load_verify_locations(cadata="".join(CERTIFICATE[1:]))
+        return made
+
+    def _talk(self, sock: socket.socket) -> None:
+        with sock, sock.makefile("rb") as stream:
+            while length := stream.read(4):
+                data = memoryview(stream.read(int.from_bytes(length, "big")))
+                header, at = decode_request_header(data, 0, len(data))
+                key, version = header.api_key, header.api_version
+                request, _ = codec(key, version).decode_request(data, at, len(data))
+                self.seen.append((key, version, request))
+                out = start_frame()
+                refused = key == ApiKey.API_VERSIONS and self.oldest_only and version
+                encode_response_header(key, version, header.correlation_id, out)
+                codec(key, 0 if refused else version).encode_response(
+                    self._answer(key, request, bool(refused)), out, None
+                )
+                finish_frame(out)
+                sock.sendall(out)
+
+    def _answer(self, key: int, request: Any, refused: bool) -> Any:
+        if key == ApiKey.API_VERSIONS:
+            told = [ApiVersion(api, *versions) for api, versions in self.versions.items()]
+            return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION if refused else 0, told)
+        if key == ApiKey.SASL_HANDSHAKE:
+            offered = request.mechanism == "PLAIN"
+            return SaslHandshakeResponse(0 if offered else ErrorCode.UNSUPPORTED_SASL_MECHANISM, ["PLAIN"])
+        if key == ApiKey.SASL_AUTHENTICATE:
+            right = request.auth_bytes == b"\0me\0secret"
+            code = 0 if right else ErrorCode.SASL_AUTHENTICATION_FAILED
+            return SaslAuthenticateResponse(code, None if right else "go away")
+        return MetadataResponse(cluster_id="here")
+
+
+SASL = {ApiKey.SASL_HANDSHAKE: (0, 1), ApiKey.SASL_AUTHENTICATE: (0, 2)}
+
+
+@contextmanager
+def running(**how: Any) -> Iterator[Broker]:
+    broker = Broker(**how)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        broker.port = listener.getsockname()[1]
+        thread = threading.Thread(target=broker.serve, args=(listener,))
+        thread.start()
+        try:
+            yield broker
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
+def settings(**options: str) -> ClientSettings:
+    given = {f"kafka.{name.replace('__', '.')}": value for name, value in options.items()}
+    return source_settings({"kafka.bootstrap.servers": "x:1", "subscribe": "t", **given}, streaming=False).client
+
+
+def cluster_id(broker: Broker, made: ClientSettings, host: str = "localhost") -> str:
+    connection = Connection(host, broker.port, made)
+    try:
+        found: str = connection.ask(ApiKey.METADATA, MetadataRequest()).cluster_id
+        return found
+    finally:
+        connection.close()
+
+
+def test_the_highest_version_that_both_speak_is_used() -> None:
+    for versions, used in [((0, 8), 8), ((5, 99), 12), ((4, 4), 4)]:
+        with running(versions={ApiKey.METADATA: versions}) as broker:
+            assert cluster_id(broker, settings()) == "here"
+            assert [(key, version) for key, version, _ in broker.seen] == [
+                (ApiKey.API_VERSIONS, 3),
+                (ApiKey.METADATA, used),
+            ]
+
+
+def test_a_broker_that_knows_only_the_oldest_way_to_tell_versions_is_asked_that_way() -> None:
+    with running(oldest_only=True) as broker:
+        assert cluster_id(broker, settings()) == "here"
+        assert [version for _, version, _ in broker.seen] == [3, 0, 12]
+
+
+@pytest.mark.parametrize("versions", [{}, {ApiKey.METADATA: (0, 3)}, {ApiKey.METADATA: (13, 14)}], ids=str)
+def test_a_broker_without_a_version_in_common_is_told_of(versions: dict[int, tuple[int, int]]) -> None:
+    with running(versions=versions) as broker, pytest.raises(KafkaError, match="does not speak METADATA 4-12"):
+        cluster_id(broker, settings())
+
+
+def trusting(**more: str) -> ClientSettings:
+    return settings(security__protocol="SSL", ssl__truststore__certificates="".join(CERTIFICATE[1:]), **more)
+
+
+def test_tls_is_spoken_with_a_certificate_from_a_text_or_a_file(tmp_path: Path) -> None:
+    kept = tmp_path / "ca.pem"
+    kept.write_text("".join(CERTIFICATE[1:]))
+    from_file = settings(security__protocol="SSL", ssl__truststore__location=str(kept), ssl__truststore__type="PEM")
+    with running(tls=True) as broker:
+        for made in (trusting(), from_file):
+            assert cluster_id(broker, made) == "here"
+
+
+def test_a_certificate_that_is_not_trusted_or_of_another_name_is_refused() -> None:
+    with running(tls=True) as broker:
+        with pytest.raises(ssl.SSLCertVerificationError):
+            cluster_id(broker, settings(security__protocol="SSL"))
+        with pytest.raises(ssl.SSLCertVerificationError, match=r"(?i)not valid for"):
+            cluster_id(broker, trusting(), "127.0.0.1")
+        assert cluster_id(broker, trusting(ssl__endpoint__identification__algorithm=""), "127.0.0.1") == "here"
+
+
+def test_a_certificate_that_is_not_trusted_is_told_at_once_and_not_tried_again() -> None:
+    with running(tls=True) as broker:
+        client = Client(replace(settings(security__protocol="SSL"), servers=(f"localhost:{broker.port}",)))
+        with pytest.raises(ssl.SSLCertVerificationError):
+            client.partitions_of(["t"])
+
+
+def test_a_broker_that_wants_a_certificate_gets_one() -> None:
+    keys = {"ssl__keystore__key": CERTIFICATE[0], "ssl__keystore__certificate__chain": "".join(CERTIFICATE[1:])}
+    with running(tls=True, keys_wanted=True) as broker:
+        assert cluster_id(broker, trusting(**keys)) == "here"
+        assert cluster_id(broker, trusting(ssl__keystore__location=str(PEM), ssl__keystore__type="PEM")) == "here"
+        with pytest.raises(OSError, match=r"(?i)certificate|closed|reset|eof"):
+            cluster_id(broker, trusting())
+
+
+def test_pem_that_cannot_be_read_is_told_with_its_option(tmp_path: Path) -> None:
+    missing = {"ssl__truststore__location": str(tmp_path / "none.pem"), "ssl__truststore__type": "PEM"}
+    with running(tls=True) as broker:
+        with pytest.raises(OptionError, match=r"option kafka\.ssl\.truststore\.location: cannot be read"):
+            cluster_id(broker, settings(security__protocol="SSL", **missing))
+        with pytest.raises(OptionError, match=r"option kafka\.ssl\.keystore\.key: cannot be read"):
+            cluster_id(broker, trusting(ssl__keystore__key="no", ssl__keystore__certificate__chain="pem"))
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_user_is_known_by_sasl_plain(tls: bool) -> None:
+    made = settings(
+        security__protocol="SASL_SSL" if tls else "SASL_PLAINTEXT",
+        sasl__mechanism="PLAIN",
+        sasl__jaas__config=JAAS,
+        **({"ssl__truststore__certificates": "".join(CERTIFICATE[1:])} if tls else {}),
+    )
+    with running(tls=tls) as broker:
+        assert cluster_id(broker, made) == "here"
+        keys = [key for key, _, _ in broker.seen]
+        assert keys == [ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA]
+
+
+def test_a_wrong_password_is_told_in_the_words_of_the_broker() -> None:
+    wrong = JAAS.replace("secret", "guess")
+    made = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
+    with running() as broker, pytest.raises(KafkaError, match="refused user me: go away: SASL_AUTHENTICATION_FAILED"):
+        cluster_id(broker, made)

@@ -1,0 +1,116 @@
+"""Records are written once and whole, past leaders that move, and what cannot be written is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from broker.testing import TestCluster, cluster
+from kafkaproto.records.record import NewRecord
+from pipeline.kafka_py.errors import KafkaError, OptionError
+from pipeline.kafka_py.options import sink_settings
+from pipeline.kafka_py.producing import Producer
+
+
+@pytest.fixture
+def kafka() -> Iterator[TestCluster]:
+    with cluster(3, {"t": {"partitions": 4, "replication_factor": 3}}) as c:
+        yield c
+
+
+def producer(kafka: TestCluster, **options: str) -> Producer:
+    given = {f"kafka.{name.replace('__', '.')}": value for name, value in options.items()}
+    base = {"kafka.bootstrap.servers": kafka.bootstrap, "topic": "t", "kafka.retry.backoff.ms": "10"}
+    return Producer(sink_settings({**base, **given}))
+
+
+def record(i: int, key: bytes | None = None) -> NewRecord:
+    return NewRecord(b"v%d" % i, key, 1000 + i, [("h", b"%d" % i)])
+
+
+def test_records_are_written_as_they_were_given(kafka: TestCluster) -> None:
+    with closing(producer(kafka, batch__size="500", compression__type="zstd")) as made:
+        for i in range(100):
+            made.send("t", i % 4, record(i, b"k"))
+        made.flush()
+    stored = sorted(kafka.records("t"), key=lambda r: r.timestamp_ms)
+    assert [(r.partition, r.key, r.value, r.timestamp_ms, r.headers) for r in stored] == [
+        (i % 4, b"k", b"v%d" % i, 1000 + i, (("h", b"%d" % i),)) for i in range(100)
+    ]
+
+
+def test_records_without_a_key_are_spread(kafka: TestCluster) -> None:
+    with closing(producer(kafka, batch__size="200")) as made:
+        for i in range(300):
+            made.send("t", None, record(i))
+        made.flush()
+    assert len({r.partition for r in kafka.records("t")}) == 4
+    assert len(kafka.records("t")) == 300
+
+
+def test_P22_a_leader_that_moves_gets_nothing_twice(kafka: TestCluster) -> None:
+    with closing(producer(kafka, batch__size="200")) as made:
+        for i in range(90):
+            made.send("t", 0, record(i))
+            leader = kafka.partition("t", 0).leader
+            if i == 30:
+                kafka.elect("t", 0, (leader + 1) % 3)
+            if i == 60:
+                kafka.broker(leader).stop()
+        made.flush()
+    assert [r.value for r in kafka.records("t", 0)] == [b"v%d" % i for i in range(90)]
+
+
+def test_P22_a_batch_whose_answer_does_not_come_is_sent_again_and_kept_once(kafka: TestCluster) -> None:
+    leader = kafka.partition("t", 0).leader
+    follower = kafka.follower("t", 0, (leader + 1) % 3)
+    with closing(producer(kafka, request__timeout__ms="200")) as made:
+        made.send("t", 0, record(0))
+        made.flush()
+        follower.hold()  # so acks=all waits
+        made.send("t", 0, record(1))
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(made.flush)
+            kafka.wait_for(lambda journal: len(journal.requests("Produce")) >= 4)
+            follower.release()
+            done.result(30)
+        made.send("t", 0, record(2))
+        made.flush()
+    assert [r.value for r in kafka.records("t", 0)] == [b"v0", b"v1", b"v2"]
+
+
+def test_what_cannot_be_written_is_told(kafka: TestCluster) -> None:
+    kafka.alter_topic("t", **{"max.message.bytes": 300})
+    with closing(producer(kafka, max__request__size="1000")) as made:
+        with pytest.raises(ValueError, match="topic t has partitions 0 to 3, a row wants 4"):
+            made.send("t", 4, record(0))
+        with pytest.raises(OptionError, match=r"option kafka\.max\.request\.size: a record of 20\d\d bytes"):
+            made.send("t", 0, NewRecord(bytes(2000)))
+        made.send("t", 0, NewRecord(bytes(500)))
+        with pytest.raises(KafkaError, match=r"writing to t-0 .*MESSAGE_TOO_LARGE"):
+            made.flush()
+    assert kafka.records("t") == []
+
+
+def test_without_idempotence_nobody_asks_for_a_producer_id(kafka: TestCluster) -> None:
+    with closing(producer(kafka, acks="1")) as made:
+        made.send("t", 0, record(0))
+        made.flush()
+    assert kafka.journal.requests(api="InitProducerId") == []
+    assert len(kafka.records("t", 0)) == 1
+
+
+def test_a_topic_that_is_not_there_is_made_as_by_sparks_sink(kafka: TestCluster) -> None:
+    with closing(producer(kafka)) as made:
+        made.send("new", None, record(0))
+        made.flush()
+    assert [r.value for r in kafka.records("new")] == [b"v0"]
+
+
+def test_brokers_that_are_not_there_are_given_up_in_time() -> None:
+    settings = sink_settings({"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "50"})
+    with pytest.raises(TimeoutError, match=r"none of 127\.0\.0\.1:1 can be reached"):
+        Producer(settings)

@@ -1,0 +1,95 @@
+"""The tables of a trace that is still being written: at any time those that the batch job makes of what is there, also after a restart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.trace import tables as job
+from pipeline.trace.schema import TABLES
+from pipeline.trace.streaming import FolderReader, main, start
+from tests.pipeline.trace.recorded import encoded, traffic, write
+from tests.pipeline.trace.test_tables import rows
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+
+def same_as_the_batch_job(trace: Path, out: Path, scratch: Path) -> bool:
+    job.build(trace, scratch, job.without_spark)
+    return all(rows(out, table) == rows(scratch, table) for table in TABLES)
+
+
+def test_a_growing_trace_has_the_tables_of_a_finished_one_also_after_a_restart(spark: Any, tmp_path: Path) -> None:
+    trace, out, checkpoint = tmp_path / "trace", tmp_path / "out", tmp_path / "checkpoint"
+    entries = traffic()
+    half = len(entries) // 2
+    file = write(trace, entries[:half], "a")
+    query = start(spark, trace, out, checkpoint, "0 seconds")
+    try:
+        query.processAllAvailable()
+        assert rows(out, "requests") and same_as_the_batch_job(trace, out, tmp_path / "first")
+        whole = encoded(entries[half:])
+        with file.open("ab") as more:
+            more.write(whole[:-5])  # the last entry is still being written
+        query.processAllAvailable()
+        write(trace, traffic(2), "b")
+        query.processAllAvailable()
+        assert same_as_the_batch_job(trace, out, tmp_path / "second")
+    finally:
+        query.stop()
+    with file.open("ab") as more:
+        more.write(whole[-5:])
+    query = start(spark, trace, out, checkpoint, "0 seconds")
+    try:
+        query.processAllAvailable()
+        assert same_as_the_batch_job(trace, out, tmp_path / "third")
+        assert {row["run"] for row in rows(out, "requests")} == {"a", "b"}
+        before = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
+        query.processAllAvailable()
+        assert before == {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
+    finally:
+        query.stop()
+
+
+def test_only_what_has_grown_is_a_batch(tmp_path: Path) -> None:
+    reader = FolderReader(str(tmp_path))
+    assert reader.latestOffset() == {}
+    write(tmp_path, traffic(1), "a")
+    (tmp_path / "notes.txt").write_text("mine")
+    [(file, size)] = reader.latestOffset().items()
+    grown = [one.value for one in reader.partitions({file: 10}, {file: size, "b.kptrace": 7})]
+    assert grown == [(file, 10, size), ("b.kptrace", 0, 7)] and list(
+        map(tuple, reader.read(reader.partitions({}, {"c": 1})[0]))
+    ) == [("c", 0, 1)]
+    assert reader.partitions({file: size, "gone": 5}, {file: size}) == []
+
+
+def test_what_cannot_be_followed_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path / "trace", traffic(1), "a")
+    out = [str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
+    assert main([str(file), *out]) == 2 and "give the folder that grows" in capsys.readouterr().err
+    assert main([str(tmp_path / "nowhere"), *out]) == 2 and "holds no trace" in capsys.readouterr().err
+
+
+def test_the_command_follows_until_it_is_interrupted(tmp_path: Path) -> None:
+    write(tmp_path / "trace", traffic(), "a")
+    command = [sys.executable, "-m", "pipeline.trace.streaming", str(tmp_path / "trace"), str(tmp_path / "out")]
+    command += ["--checkpoint", str(tmp_path / "checkpoint"), "--every", "0 seconds"]
+    root = Path(__file__).resolve().parents[3]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline().startswith("following")
+        said = process.stderr.readline()
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert "batch 0: run a: 8 requests" in said, said + err
+    assert process.returncode == 0, out + err
+    assert len(rows(tmp_path / "out", "requests")) == 8

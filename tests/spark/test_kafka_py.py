@@ -1,0 +1,428 @@
+"""`kafka_py` against Spark's own connector: the same rows, the same batches, from our broker and from a real Kafka."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.testing import TestCluster
+from kafkaproto.records.batch import NewRecord
+from kafkaproto.records.compression import Compression
+from pipeline.kafka_py.source import KafkaPy
+from tests.conformance.real_kafka import RealKafka
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.timeout(180),
+    # py4j leaves its sockets to the collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+START_MS = 1_700_000_000_000
+CONNECTOR, OURS = "kafka", "kafka_py"
+BOTH = (CONNECTOR, OURS)
+EARLIEST = {"startingOffsets": "earliest"}
+Rows = list[Any]
+
+
+@pytest.fixture(autouse=True)
+def registered(spark: Any) -> None:
+    spark.dataSource.register(KafkaPy)
+
+
+def with_options(what: Any, servers: str, options: dict[str, str]) -> Any:
+    what = what.option("kafka.bootstrap.servers", servers)
+    for name, value in options.items():
+        what = what.option(name.replace("__", "."), value)
+    return what
+
+
+def frame(spark: Any, source: str, servers: str, **options: str) -> Any:
+    return with_options(spark.read.format(source), servers, options).load()
+
+
+def same_rows(spark: Any, servers: str, tasks: int | None = None, **options: str) -> Rows:
+    """What both sources answer, which must be the same. tasks: how many there must be."""
+    ours, theirs = (frame(spark, source, servers, **options) for source in reversed(BOTH))
+    assert ours.schema == theirs.schema
+    if tasks is not None:
+        assert [one.rdd.getNumPartitions() for one in (ours, theirs)] == [tasks, tasks]
+    found, wanted = (one.orderBy("topic", "partition", "offset").collect() for one in (ours, theirs))
+    assert found == wanted
+    made: Rows = found
+    return made
+
+
+def fill(kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", first: int = 0) -> None:
+    """Some records without key, value, headers; a batch of each."""
+    made = [
+        NewRecord(
+            None if i % 7 == 3 else b"value %d" % i,
+            None if i % 3 == 1 else b"key %d" % i,
+            START_MS + i * 1000,
+            [("n", b"%d" % i), ("none", None)] if i % 2 else [],
+        )
+        for i in range(first, first + count)
+    ]
+    kafka.produce(topic, made, partition, list(Compression)[partition])
+
+
+# ---- batch reads -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_read_has_the_rows_and_the_schema_of_the_connector(spark: Any, kafka: TestCluster) -> None:
+    for partition in range(3):
+        fill(kafka, 40, partition)
+    assert len(same_rows(spark, kafka.bootstrap, 9, subscribe="t", includeHeaders="true", minPartitions="8")) == 120
+
+
+def test_a_batch_read_starts_and_ends_where_the_connectors_does(spark: Any, kafka: TestCluster) -> None:
+    for partition in range(3):
+        fill(kafka, 30, partition)
+    starting = json.dumps({"t": {"0": 10, "1": -2, "2": 29}})
+    ending = json.dumps({"t": {"0": 20, "1": 5, "2": -1}})
+    assert len(same_rows(spark, kafka.bootstrap, subscribe="t", startingOffsets=starting, endingOffsets=ending)) == 16
+    times = json.dumps({"t": {"0": START_MS + 10_000, "2": START_MS + 9_001}})
+    by_time = {"startingOffsetsByTimestamp": times, "endingTimestamp": str(START_MS + 25_000)}
+    assert len(same_rows(spark, kafka.bootstrap, assign='{"t": [2, 0]}', **by_time)) == 15 + 15
+
+
+def test_N4_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
+    for partition in range(3):
+        for i in range(10):
+            fill(kafka, 50, partition, first=i * 50)
+    options = {"subscribe": "t", "kafka__client__rack": "b", "kafka__max__partition__fetch__bytes": "2000"}
+    assert frame(spark, OURS, kafka.bootstrap, **options).count() == 1500
+    fetched = {b: sum(r.response_bytes for r in kafka.journal.requests(api="Fetch", broker=b)) for b in range(3)}
+    assert fetched[1] > 10 * (fetched[0] + fetched[2])
+
+
+def test_lost_data_fails_the_read_unless_it_may_be_lost(spark: Any, kafka: TestCluster) -> None:
+    fill(kafka, 20)
+    leader = kafka.partition("t", 0).leader
+    kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions["t", 0].log.raise_log_start(10))
+    options = {"subscribe": "t", "startingOffsets": json.dumps({"t": {"0": 5, "1": 0, "2": 0}})}
+    with pytest.raises(Exception, match="t-0 begins at 10, it was to be read from 5"):
+        frame(spark, OURS, kafka.bootstrap, **options).collect()
+    assert len(same_rows(spark, kafka.bootstrap, failOnDataLoss="false", **options)) == 10
+
+
+def test_a_wrong_option_and_a_missing_topic_are_named(spark: Any, kafka: TestCluster) -> None:
+    for source in BOTH:
+        with pytest.raises(Exception, match=r"(?i)subscribe"):
+            frame(spark, source, kafka.bootstrap, subscribe="t", assign='{"t": [0]}').collect()
+    with pytest.raises(Exception, match="option startingOffsets: names t-0, the query reads t-0, t-1, t-2"):
+        frame(spark, OURS, kafka.bootstrap, subscribe="t", startingOffsets='{"t": {"0": 1}}').collect()
+    with pytest.raises(Exception, match="looking for topic not-there: UNKNOWN_TOPIC_OR_PARTITION"):
+        frame(spark, OURS, kafka.bootstrap, subscribe="not-there", fetchOffset__retryIntervalMs="10").collect()
+    assert "not-there" not in kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics))
+
+
+# ---- streams -----------------------------------------------------------------------------------------------------------------
+
+
+class Stream:
+    """Runs of one query, with one checkpoint; what the batches had."""
+
+    def __init__(self, spark: Any, source: str, servers: str, checkpoint: Path, **options: str) -> None:
+        self._frame = with_options(spark.readStream.format(source), servers, options).load()
+        self._checkpoint = str(checkpoint / source)
+        self.batches: list[list[tuple[int, int]]] = []
+        """Partition and offset of each row of each batch that had any."""
+        self.ends: list[dict[str, Any]] = []
+
+    def run(self, fails: bool = False, **trigger: Any) -> None:
+        """Until there is nothing left, or to the end with a trigger. fails: whether each batch fails before it is read."""
+
+        def take(batch: Any, number: int) -> None:
+            if fails:
+                raise RuntimeError("as planned")
+            found = [(r.partition, r.offset) for r in batch.select("partition", "offset").collect()]
+            if found:
+                self.batches.append(sorted(found))
+
+        writer = self._frame.writeStream.foreachBatch(take).option("checkpointLocation", self._checkpoint)
+        query = writer.trigger(**(trigger or {"processingTime": "200 milliseconds"})).start()
+        try:
+            if trigger:
+                assert query.awaitTermination(100)
+            else:
+                query.processAllAvailable()
+        finally:
+            query.stop()
+        progress = query.recentProgress
+        self.ends += [json.loads(p["sources"][0]["endOffset"]) for p in progress if p["numInputRows"]]
+
+    @property
+    def seen(self) -> list[tuple[int, int]]:
+        return [one for batch in self.batches for one in batch]
+
+
+def both(spark: Any, kafka: TestCluster, scratch: Path, **options: str) -> list[Stream]:
+    return [Stream(spark, source, kafka.bootstrap, scratch, **options) for source in BOTH]
+
+
+def test_a_stream_makes_the_batches_of_the_connector_also_after_a_restart_and_with_new_partitions(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
+    kafka.create_topic("s", 2)
+    streams = both(spark, kafka, scratch, subscribePattern="s.*", maxOffsetsPerTrigger="30", **EARLIEST)
+    for turn in range(2):
+        fill(kafka, 30, 0, "s", first=turn * 100)
+        fill(kafka, 7 + turn, 1, "s", first=turn * 100)
+        if turn:
+            kafka.produce("s2", [NewRecord(b"v", None, START_MS)] * 20, 0)
+        for stream in streams:
+            stream.run()
+    theirs, ours = streams
+    assert ours.batches == theirs.batches and ours.ends == theirs.ends
+    assert len(ours.seen) == 30 + 7 + 30 + 8 + 20 and max(map(len, ours.batches)) <= 30 + 1
+
+
+def test_a_stream_that_takes_all_that_is_there_ends(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+    for partition in range(3):
+        fill(kafka, 10 + partition, partition)
+    theirs, ours = both(spark, kafka, scratch, subscribe="t", **EARLIEST)
+    for stream in (theirs, ours):
+        stream.run(availableNow=True)
+    assert ours.batches == theirs.batches and ours.ends == theirs.ends
+    assert len(ours.batches) == 1 and len(ours.seen) == 33
+
+
+def test_a_limit_holds_for_the_one_batch_that_spark_before_4_2_takes_of_all_that_is_there(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
+    fill(kafka, 30)
+    stream = Stream(spark, OURS, kafka.bootstrap, scratch, subscribe="t", maxOffsetsPerTrigger="20", **EARLIEST)
+    for _ in range(2):
+        stream.run(availableNow=True)
+    assert stream.batches == [[(0, i) for i in range(20)], [(0, i) for i in range(20, 30)]]
+
+
+def test_a_stream_that_failed_before_its_first_batch_has_lost_nothing_of_what_came_since(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
+    fill(kafka, 5)
+    stream = Stream(spark, OURS, kafka.bootstrap, scratch, subscribe="t")
+    with pytest.raises(Exception, match="as planned"):
+        stream.run(fails=True)
+    fill(kafka, 5, first=5)
+    stream.run()
+    fill(kafka, 5, first=10)
+    stream.run()
+    assert stream.seen == [(0, i) for i in range(5, 15)]
+
+
+def test_a_stream_whose_data_is_lost_fails_unless_it_may_be_lost(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+    options = {"subscribe": "t", "fetchOffset__retryIntervalMs": "10", **EARLIEST}
+    fill(kafka, 30)
+    strict, lenient = (
+        Stream(spark, OURS, kafka.bootstrap, scratch, failOnDataLoss=lost, **options) for lost in ("true", "false")
+    )
+    strict.run()
+    kafka.delete_topic("t")
+    kafka.create_topic("t", 3, 3)
+    fill(kafka, 10)
+    with pytest.raises(Exception, match="t-0 went back from 30 to 10"):
+        strict.run()
+    fill(kafka, 5, first=10)
+    lenient.run()
+    assert len(strict.seen) == 30 and lenient.seen == [(0, i) for i in range(10, 15)]
+
+
+# ---- writes ------------------------------------------------------------------------------------------------------------------
+
+WRITTEN = "key binary, value binary, partition int, headers array<struct<key string, value binary>>"
+
+
+def test_a_batch_write_is_that_of_the_connector(spark: Any, kafka: TestCluster) -> None:
+    headers = [("h", b"1"), ("n", None)]
+    made = [
+        (None if i % 3 else b"k%d" % i, None if i % 5 == 2 else b"v%d" % i, i % 3, headers if i % 2 else None)
+        for i in range(200)
+    ]
+    given = spark.createDataFrame(made, WRITTEN)
+    for source in BOTH:
+        kafka.create_topic(source, 3)
+        writer = given.write.format(source).mode("append").option("kafka.bootstrap.servers", kafka.bootstrap)
+        writer.option("topic", source).save()
+    stored = {
+        source: sorted((r.partition, r.key or b"", r.value or b"", r.headers) for r in kafka.records(source))
+        for source in BOTH
+    }
+    assert stored[OURS] == stored[CONNECTOR] and len(stored[OURS]) == 200
+
+
+def test_P22_keys_go_where_java_puts_them_and_text_columns_name_topics(spark: Any, kafka: TestCluster) -> None:
+    for source in BOTH:
+        for name in ("one", "two"):
+            kafka.create_topic(f"{source}-{name}", 5)
+    for source in BOTH:
+        frame = spark.range(300).selectExpr(
+            "concat('key-', id) AS key", "concat('value-', id) AS value", f"if(id % 2 = 0, '{source}-one', '{source}-two') AS topic"
+        )  # fmt: skip
+        writer = frame.write.format(source).mode("append").option("kafka.bootstrap.servers", kafka.bootstrap)
+        writer.option("kafka.compression.type", "gzip").option("kafka.batch.size", "1000").save()
+    for name in ("one", "two"):
+        ours, theirs = (
+            {(r.key, r.value): r.partition for r in kafka.records(f"{source}-{name}")} for source in reversed(BOTH)
+        )
+        assert ours == theirs and len(ours) == 150 and len(set(ours.values())) == 5
+    assert len(kafka.records("kafka_py-one")) == 150
+    assert len(kafka.journal.requests(api="InitProducerId", client_id="kafka_py")) == 2
+
+
+def test_a_frame_that_cannot_be_written_is_refused(spark: Any, kafka: TestCluster) -> None:
+    def write(columns: str, mode: str = "append", **options: str) -> None:
+        writer = spark.range(1).selectExpr(columns).write.format(OURS).mode(mode)
+        with_options(writer, kafka.bootstrap, options).save()
+
+    for refused, because in [
+        (lambda: write("'v' AS value"), "option topic: must be given, as there is no column topic"),
+        (lambda: write("'v' AS key", topic="t"), "column value is missing, there are key"),
+        (lambda: write("id AS value", topic="t"), "column value is bigint, it must be binary or string"),
+        (lambda: write("'v' AS value", "overwrite", topic="t"), "option mode: a topic can only be appended to"),
+    ]:
+        with pytest.raises(Exception, match=because):
+            refused()
+    assert kafka.records("t") == []
+
+
+def test_a_stream_is_written_once_with_restarts(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+    kafka.create_topic("out", 2)
+    for turn in range(2):
+        fill(kafka, 40, first=turn * 40)
+        source = with_options(
+            spark.readStream.format(OURS), kafka.bootstrap, {"subscribe": "t", "includeHeaders": "true", **EARLIEST}
+        )
+        writer = source.load().select("key", "value", "headers").writeStream.format(OURS).option("topic", "out")
+        writer = with_options(writer, kafka.bootstrap, {"checkpointLocation": str(scratch / "out")})
+        assert writer.trigger(availableNow=True).start().awaitTermination(100)
+    written, read = (
+        sorted((r.key or b"", r.value or b"", r.headers) for r in kafka.records(topic)) for topic in ("out", "t")
+    )
+    assert written == read and len(written) == 80
+
+
+# ---- a real Kafka ------------------------------------------------------------------------------------------------------------
+
+COMMITTED = {"kafka__isolation__level": "read_committed"}
+TRANSACTIONS, OF_EACH = 6, 30
+KEYS, COMPACTED = 5, 400
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[str]:
+    """Addresses of a Kafka 3.9.1 with topics `txn` (every second transaction aborted), `compacted` (cleaned) and `stamped`."""
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    cleaned = {
+        "cleanup.policy": "compact",
+        "segment.ms": "100",
+        "min.cleanable.dirty.ratio": "0.01",
+        "max.compaction.lag.ms": "200",
+    }
+    kafka = RealKafka("upkeep")
+    try:
+        servers = ",".join(f"{host}:{port}" for host, port in kafka.bootstrap)
+        base = {"bootstrap.servers": servers, "log_level": 0}
+        admin = AdminClient(base)
+        topics = [
+            NewTopic("txn", 2, 1),
+            NewTopic("compacted", 1, 1, config=cleaned),
+            NewTopic("stamped", 1, 1, config={"message.timestamp.type": "LogAppendTime"}),
+        ]
+        for made in admin.create_topics(topics).values():
+            made.result(30)
+        _transactions(Producer({**base, "transactional.id": "x"}))
+        plain = Producer({**base, "linger.ms": 5, "compression.type": "lz4"})
+        for i in range(50):
+            plain.produce("stamped", b"v%d" % i)
+        plain.flush(30)
+        _compacted(plain, servers)
+        yield servers
+    finally:
+        kafka.stop()
+
+
+def _transactions(producer: Any) -> None:
+    producer.init_transactions(30)
+    for turn in range(TRANSACTIONS):
+        producer.begin_transaction()
+        for i in range(OF_EACH):
+            producer.produce(
+                "txn", b"v%d-%d" % (turn, i), b"k%d" % i, headers=[("turn", b"%d" % turn)] if i % 2 else None
+            )
+        producer.flush(30)
+        end: Callable[[float], None] = producer.abort_transaction if turn % 2 else producer.commit_transaction
+        end(30)
+
+
+def _compacted(producer: Any, servers: str) -> None:
+    """The same few keys again and again, until the cleaner has been there."""
+    from kafkaproto.records.entries import records
+    from pipeline.kafka_py.client import Client
+    from pipeline.kafka_py.fetching import fetch
+    from pipeline.kafka_py.offsets import Range
+    from pipeline.kafka_py.options import source_settings
+
+    made = source_settings({"kafka.bootstrap.servers": servers, "subscribe": "compacted"}, streaming=False)
+    for i in range(COMPACTED):
+        producer.produce("compacted", b"v%d" % i, b"k%d" % (i % KEYS))
+        if i % 100 == 99:
+            producer.flush(30)
+            time.sleep(0.15)  # a segment is rolled when it is older than segment.ms
+    producer.produce("compacted", b"last", b"last")
+    producer.flush(30)
+    deadline = time.monotonic() + 60
+    with Client(made.client) as client:
+        while True:
+            pieces = fetch(client, made, Range("compacted", 0, 0, COMPACTED + 1))
+            if sum(1 for piece in pieces for _ in records(piece.entry.view)) < COMPACTED // 2:
+                return
+            assert time.monotonic() < deadline, "the cleaner did not come"
+            time.sleep(0.2)
+
+
+@pytest.mark.java
+@pytest.mark.timeout(300)
+def test_a_real_kafka_gives_the_rows_of_the_connector(spark: Any, real: str) -> None:
+    all_of_it = same_rows(spark, real, subscribe="txn,compacted,stamped", includeHeaders="true")
+    assert {r.topic for r in all_of_it} == {"txn", "compacted", "stamped"}
+    txn = [r for r in all_of_it if r.topic == "txn"]
+    assert len(txn) == TRANSACTIONS * OF_EACH and max(r.offset for r in txn) > len(txn) // 3
+    assert {r.timestampType for r in all_of_it if r.topic == "stamped"} == {1}
+
+
+@pytest.mark.java
+@pytest.mark.timeout(300)
+def test_aborted_transactions_and_gaps_of_a_real_kafka_are_passed_over_as_the_connector_does(
+    spark: Any, real: str
+) -> None:
+    found = same_rows(spark, real, subscribePattern="(txn|compacted)", minPartitions="9", **COMMITTED)
+    assert len([r for r in found if r.topic == "txn"]) == TRANSACTIONS // 2 * OF_EACH
+    compacted = [r.offset for r in found if r.topic == "compacted"]
+    assert len(compacted) < COMPACTED // 2 and compacted[-1] == COMPACTED
+    in_gap = {
+        "startingOffsets": '{"compacted": {"0": 3}}',
+        "endingOffsets": f'{{"compacted": {{"0": {compacted[0]}}}}}',
+    }
+    assert same_rows(spark, real, subscribe="compacted", **in_gap) == []
+
+
+@pytest.mark.java
+@pytest.mark.timeout(300)
+def test_a_stream_of_a_real_kafka_has_the_batches_of_the_connector(spark: Any, real: str, scratch: Path) -> None:
+    options = {"subscribe": "txn,compacted", "maxOffsetsPerTrigger": "150", **EARLIEST, **COMMITTED}
+    streams = [Stream(spark, source, real, scratch, **options) for source in BOTH]
+    for stream in streams:
+        stream.run()
+    theirs, ours = streams
+    assert ours.batches == theirs.batches and ours.ends == theirs.ends and len(ours.batches) > 2
