@@ -41,20 +41,24 @@ def fetched() -> bool:
 def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
     """What makes a session of this machine start and answer quickly. scratch: a folder for what Spark writes."""
     packages = {"spark.jars.packages": CONNECTOR, "spark.jars.ivy": str(cache_folder() / "spark-ivy")}
-    return (packages if connector else {}) | RESULTS | {
-        "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.default.parallelism": "2",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.streaming.stopTimeout": "20s",
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.local.dir": str(scratch / "local"),
-        "spark.log.level": "ERROR",
-    }
+    return (
+        (packages if connector else {})
+        | RESULTS
+        | {
+            "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.default.parallelism": "2",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.streaming.stopTimeout": "20s",
+            "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+            "spark.local.dir": str(scratch / "local"),
+            "spark.log.level": "ERROR",
+        }
+    )
 
 
 def scratch_folder() -> Path:

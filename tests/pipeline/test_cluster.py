@@ -28,7 +28,15 @@ MASTER = "local-cluster[2,1,1024]"
 PACKAGES = ("pyspark", "pyarrow", "construct", "crc32c", "cramjam")
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 """Of every JVM: the driver, and two executors."""
-LOCAL_ONLY = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR")
+SMALL = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""The defaults of this cluster: few rows are not worth the planning."""
+LOCAL_ONLY = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 """What would decide in the place of the command."""
 
 
@@ -58,11 +66,14 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     home = tmp_path / "spark"
     home.mkdir()
     for entry in Path(pyspark.__file__).parent.iterdir():
-        if entry.name != "work":
+        if entry.name not in ("work", "conf"):
             home.joinpath(entry.name).symlink_to(entry)
+    (home / "conf").mkdir()
+    (home / "conf" / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in SMALL.items()))
     kept = {name: value for name, value in os.environ.items() if name not in LOCAL_ONLY}
     yield kept | {
         "SPARK_HOME": str(home),
+        "SPARK_CONF_DIR": str(home / "conf"),
         "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "JDK_JAVA_OPTIONS": QUICK_START,
@@ -88,7 +99,9 @@ def test_the_readmes_commands_make_the_same_tables_on_a_cluster(environment: dic
     talk(wire.connect(40_000), versions(1), fetched(2))
     talk(wire.connect(40_001), named(1))
     wire.write(trace / "late.pcap")
-    alone = subprocess.run([python, "-c", "import kafkaproto"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    alone = subprocess.run(
+        [python, "-c", "import kafkaproto"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "No module named 'kafkaproto'" in alone.stderr
 
     commands = instructions().replace("kafkaproto.zip", str(tmp_path / "kafkaproto.zip"))
@@ -112,7 +125,12 @@ def test_the_archive_has_of_the_broker_only_what_the_pipeline_imports_and_stands
         "broker/quota/windows.py",
     }
     program = "import broker, kafkaproto, pipeline.trace.tables, pipeline.trace.answers.what_if as w; print(w.__file__, broker.__file__)"
-    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = [{str(archive)!r}, {str(Path(job.pa.__file__).parents[1])!r}]; {program}"]
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys; sys.path[:0] = [{str(archive)!r}, {str(Path(job.pa.__file__).parents[1])!r}]; {program}",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout.count(str(archive)) == 2, done.stderr
 
