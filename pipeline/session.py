@@ -68,7 +68,8 @@ def scratch_folder() -> Path:
 
 
 def start(name: str, scratch: Path, log: TextIO, connector: bool = True) -> SparkSession:
-    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end; where it was submitted, the driver's own output has that.
+    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end, which a
+    driver that was submitted leaves in its own output.
 
     Raises RuntimeError when this pyspark is not the one that the connector belongs to.
     """
