@@ -9,11 +9,12 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,7 +24,7 @@ from kafkaproto.trace.format import TraceError
 from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, racks, spark_doctor, throttles, what_if
 from pipeline.trace.answers.answer import Answer, Found, found
 from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, remarks, status, text, verdict
-from pipeline.trace.audit.rule import Outcome, Tables, outcome
+from pipeline.trace.audit.rule import Outcome, Rule, Tables, outcome
 from pipeline.trace.reading import runs_of
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, parquet_name
@@ -33,6 +34,8 @@ from pipeline.trace.tables import build, local_session, with_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+A = TypeVar("A")
+B = TypeVar("B")
 ANSWERS: tuple[Answer, ...] = tuple(
     one.ANSWER for one in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor)
 )
@@ -92,17 +95,14 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
         if against is not None:
             answers.append(diff.answer(against, run))
         with at_hand(spark, _of_run(every, run), store.manifest()[run]["rows"]["requests"]) as tables:
-            outcomes = []
-            for number, rule in enumerate(RULES, 1):
-                progress.note(f"rule {rule.number} ({number} of {len(RULES)}): {rule.statement}")
-                outcomes.append(outcome(rule, tables))
+            outcomes = _side_by_side(lambda rule: _asked(rule, tables, progress), RULES)
             results: dict[tuple[str, str], Found] = {}
             for answer in answers:
                 progress.note(answer.question)
-                for query in answer.queries:
-                    one = found(query, every if answer.name == "diff" else tables)
-                    results[answer.name, query.name] = one
-                    _keep(wanted.out / parquet_name(answer.name, query.name), one)
+                of = every if answer.name == "diff" else tables
+                for one in _side_by_side(partial(found, tables=of), answer.queries):
+                    results[answer.name, one.query.name] = one
+                    _keep(wanted.out / parquet_name(answer.name, one.query.name), one)
             notes = list(dict.fromkeys([*said, *remarks(store, tables)]))
             facts = _facts(tables, run, notes, wanted, results)
         frames = {} if wanted.trace is None else exchanges(wanted.trace, outcomes)
@@ -110,6 +110,17 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
     path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, frames))
     progress.note(f"the page is {path}")
     return path, outcomes, notes
+
+
+def _asked(rule: Rule, tables: Tables, progress: Progress) -> Outcome:
+    progress.note(f"rule {rule.number} of {len(RULES)} checks: {rule.statement}")
+    return outcome(rule, tables)
+
+
+def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
+    """Two at a time: small queries are planned longer than they run, by one core each."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, items))
 
 
 def _of_run(tables: Tables, run: str) -> Tables:
