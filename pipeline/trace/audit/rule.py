@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.capture import files as captures
+from pipeline.capture.conversation import SEQ_PER_PACKET
 from pipeline.trace.tables import read
 
 if TYPE_CHECKING:
@@ -122,6 +124,13 @@ class Outcome(NamedTuple):
         """Where the number comes from: the dotted name of the rule's function, and its text."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
+
+    def how_to_see(self, trace: str) -> str:
+        """Where the frames of the worst row are. trace: as it is written in a command."""
+        worst = self.sample[0]
+        if captures.NAMED.search(worst["run"]):
+            return f"Wireshark, {worst['run']}, frame.number == {worst['seq'] // SEQ_PER_PACKET}"
+        return f"kafkaproto trace cut {trace} --seq {worst['seq']} --out rule-{self.rule.number.replace(' ', '-')}.pcap"
 
     @property
     def verdict(self) -> str:

@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 
 from kafkaproto import releases
 from kafkaproto.trace.format import TraceError
+from pipeline.sources import runs_of
 from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, racks, spark_doctor, throttles, what_if
 from pipeline.trace.answers.answer import Answer, Found, found
 from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, remarks, status, text, verdict
 from pipeline.trace.audit.rule import Outcome, Rule, Tables, outcome
-from pipeline.trace.reading import runs_of
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, parquet_name
 from pipeline.trace.store import Store, StoreError

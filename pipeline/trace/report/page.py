@@ -87,7 +87,6 @@ def page(
 def _rule(one: Outcome, trace: str, exchanges: Sequence[str]) -> dict[str, Any]:
     number = one.rule.number
     told = [{k: v for k, v in row.items() if k != "excess"} for row in one.sample]
-    first = one.sample[0]["seq"] if one.sample else ""
     return {
         "id": number.replace(" ", "-"),
         "number": number,
@@ -100,7 +99,7 @@ def _rule(one: Outcome, trace: str, exchanges: Sequence[str]) -> dict[str, Any]:
         "severity": one.rule.severity,
         "table": table_html(list(told[0]), told) if told else "",
         "exchanges": exchanges,
-        "command": f"kafkaproto trace cut {trace} --seq {first} --out rule-{number.replace(' ', '-')}.pcap",
+        "command": one.how_to_see(trace) if one.sample else "",
         "query": f"# {one.query['name']}\n{one.query['source']}",
     }
 
