@@ -130,6 +130,8 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
     context = RequestContext(node, asker, key, version, header.correlation_id, header.client_id, size, now_ms)
     if node.recorder is not None:
         node.recorder.begun(context, api, frame, position, request)
+    if node.journal.publisher is not None:
+        node.journal.publisher.begun(context, request)
     result = _handle(registration, context, request)
     if isinstance(result, DelayedOperation):
         parked = Parked(context, api, asker, result)

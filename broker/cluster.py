@@ -69,7 +69,8 @@ def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
 class Cluster:
     """brokers: ids are 0 to brokers-1. config: "name" or "<id>.name" to text, as on the command line.
 
-    data_dir: a folder from which the cluster goes on where the last process with it ended; None keeps nothing.
+    data_dir: a folder from which the cluster goes on where the last process with it ended; None keeps nothing. journal_topic: the
+    name of a topic that tells what the journal notes; None: there is none.
 
     Raises ConfigError or ValueError for what cannot be, in one line that says what can.
     """
@@ -86,6 +87,7 @@ class Cluster:
         seed: int = 0,
         clock: Clock | None = None,
         data_dir: str | os.PathLike[str] | None = None,
+        journal_topic: str | None = None,
     ) -> None:
         if not isinstance(brokers, int) or brokers < 1:
             raise ValueError(f"brokers={brokers!r}: allowed is 1 or more, for example 3")
@@ -120,6 +122,7 @@ class Cluster:
         """What outlives the process; None: nothing does."""
         if data_dir is None:
             self._begin(brokers, cluster_id, self.rng)
+            self._publish_journal(journal_topic)
             return
         from broker.continuity import Continuity  # most clusters have no folder and start without it
 
@@ -128,9 +131,20 @@ class Cluster:
             # A process that goes on with a folder draws other ids than the one before.
             self._begin(brokers, self.continuity.cluster_id, Random(f"{seed} {self.continuity.life}"))
             self.continuity.go_on()
+            self._publish_journal(journal_topic)
         except BaseException:
             self.continuity.abandon()
             raise
+
+    def _publish_journal(self, name: str | None) -> None:
+        if name is None:
+            return
+        from broker.journal_topic import JournalTopic  # most clusters have none and start without it
+
+        try:
+            self.journal.publisher = JournalTopic(self, name)
+        except KafkaError as error:
+            raise ConfigError(f"the journal cannot be topic {name!r}: {error.message}") from None
 
     def _begin(self, brokers: int, cluster_id: str, rng: Random) -> None:
         """Everything as at the first start."""
@@ -420,6 +434,8 @@ class Cluster:
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
         if self.continuity is not None:
+            if self.journal.publisher is not None:
+                self.journal.publisher.flush(self.now_ms())
             self.continuity.close()
         self.stores.close()
 
@@ -449,6 +465,8 @@ class Cluster:
         self.turn.run(self.turn.now_ms)
         self.upkeep.rest()
         self.journal.clear()
+        if self.journal.publisher is not None:
+            self.journal.publisher.begin()
         if self.continuity is not None:
             self.continuity.ledger.refresh()
 

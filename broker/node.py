@@ -173,6 +173,8 @@ class Node:
         del self.connections[connection.connection_id]
         self.connection_quotas.left(connection.listener_name, connection.client_address)
         self._let_in_soon()
+        if self.journal.publisher is not None:
+            self.journal.publisher.left(connection.connection_id)
         if self.recorder is not None:
             self.recorder.event(self.turn.now_ms, self.broker_id, "closed", {"connection": connection.connection_id})
 

@@ -1,11 +1,16 @@
-"""A real headless browser for tests: the Chromium or Chrome of this machine, driven by Playwright."""
+"""A real headless browser for tests: the Chromium or Chrome of this machine, driven by Playwright.
+
+`python -m tests.browser PAGE.html PICTURE.png` takes the picture of the README: the top of a page.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,3 +41,15 @@ def browser() -> Iterator[Any]:
             yield made
         finally:
             made.close()
+
+
+def take(page: Path, picture: Path) -> None:
+    with browser() as made:
+        seen = made.new_page(viewport={"width": 1000, "height": 2150})
+        seen.goto(page.resolve().as_uri())
+        seen.evaluate("document.querySelectorAll('details').forEach(one => one.open = false)")
+        seen.screenshot(path=str(picture))
+
+
+if __name__ == "__main__":
+    take(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -212,6 +212,7 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         "--profile",
         "--memory",
         "--data-dir",
+        "--journal-topic",
         "--seed",
         "--log-level",
     ]
@@ -230,6 +231,23 @@ def test_a_data_directory_keeps_topics_over_restarts_and_its_topic_option_is_no_
         running.end(number)
     assert len(set(ids)) == 1
     assert running.process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [(("--journal-topic",), "__journal"), (("--journal-topic", "told"), "told")]
+)
+def test_the_journal_is_a_topic_when_asked(start: Start, given: tuple[str, ...], name: str) -> None:
+    running = start("--port", "0", *given)
+    answer = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name=name)]), 12)
+    assert (answer.topics[0].error_code, len(answer.topics[0].partitions)) == (0, 1)
+    running.end()
+    assert running.process.returncode == 0
+
+
+def test_a_journal_that_no_topic_can_be_called_is_one_line() -> None:
+    result = _run("--port", "0", "--journal-topic", "a b")
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
+    assert "the journal cannot be topic 'a b'" in result.stderr
 
 
 def test_the_script_without_a_command_says_how_to_use_it() -> None:

@@ -16,6 +16,7 @@ from broker.faults.throttle_log import ThrottleLog
 from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
+    from broker.journal_topic import JournalTopic
     from broker.quota.sensors import ThrottleReason
     from broker.registry import RequestContext
     from broker.trace import Recorder
@@ -98,6 +99,8 @@ class Journal:
         self.total = 0
         self.recorder: Recorder | None = None
         """Is told of everything that is not a request."""
+        self.publisher: JournalTopic | None = None
+        """Who makes a topic of it, if anybody does."""
         self.watchers: list[Callable[[], None]] = []
         """Called after each entry, while somebody waits for one."""
 
@@ -141,6 +144,8 @@ class Journal:
         self._throttle_log.note(seen)
         if self.recorder is not None:
             self.recorder.throttle(context, seen)
+        if self.publisher is not None:
+            self.publisher.throttled(seen)
         self._noted()
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
@@ -154,6 +159,8 @@ class Journal:
         self._events.append(EventSeen(at_ms, broker_id, kind, facts))
         if self.recorder is not None:
             self.recorder.event(at_ms, broker_id, kind, facts)
+        if self.publisher is not None:
+            self.publisher.event(at_ms, broker_id, kind, facts)
         self._noted()
 
     def _noted(self) -> None:

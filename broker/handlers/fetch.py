@@ -244,14 +244,20 @@ class _Answer:
         if self._context.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
             _name_leaders(self._context, message)
 
+        publisher = self._context.node.journal.publisher
+
         def accepted() -> None:
             answer = self._session.commit(paired, now_ms)
             message.session_id, message.error_code = answer.session_id, int(answer.error_code)
             if self._params.from_follower:
                 self._told(results)
                 self._count_throttled(message, now_ms)
+            elif publisher is not None:
+                publisher.fetched(self._context, self._fetches, results, sent=True)
 
         def emptied() -> FetchResponse:
+            if publisher is not None:
+                publisher.fetched(self._context, self._fetches, results, sent=False)
             answer = self._session.throttled()
             return FetchResponse(session_id=answer.session_id, error_code=int(answer.error_code))
 

@@ -139,6 +139,8 @@ def _append(
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
     if not appended.is_duplicate:
         node.replicas.appended(partition, context.now_ms)
+        if node.journal.publisher is not None:
+            node.journal.publisher.produced(context, topic, data.index, appended.last_offset + 1)
     answer = PartitionProduceResponse(
         data.index,
         0,

@@ -51,6 +51,11 @@ class SparseIndex:
         entry = bisect_right(self._base_offsets, offset, low, high) - 1
         return self._positions[entry] if entry >= low else start
 
+    def floor_position(self, start: int, position: int) -> int:
+        """Where to begin scanning from `start` on for the batch that reaches over `position`: the last entry not behind it, or `start`."""
+        entry = bisect_right(self._positions, position) - 1
+        return max(start, self._positions[entry]) if entry >= 0 else start
+
     def spans_reaching(self, start: int, end: int, timestamp: int) -> Iterator[tuple[int, int]]:
         """The position ranges in `start`..`end` in which alone a batch may have max_timestamp >= `timestamp`.
 

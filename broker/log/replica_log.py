@@ -261,6 +261,19 @@ class ReplicaLog:
         size_bytes = min(limit_bytes, readable_bytes)
         return LogSlice(self.store.region(place.position, size_bytes), size_bytes, first_batch_bytes)
 
+    def offset_behind(self, fetch_offset: int, size_bytes: int) -> int:
+        """Where a client goes on that got `size_bytes` from the batch that holds `fetch_offset` on; of a batch that is cut off it has nothing."""
+        if not size_bytes or fetch_offset >= self.runs.end_offset:
+            return fetch_offset
+        place = self.runs.locate(fetch_offset)
+        run, end = place.run, place.position + size_bytes
+        if end < run.end:
+            begin = self.store.index.floor_position(place.position, end)
+            for position, header in headers(self.store, begin, run.end):
+                if position + header.size > end:
+                    return max(fetch_offset, header.base_offset)
+        return run.end_offset
+
     def bytes_between(self, fetch_offset: int, bound_offset: int) -> int:
         """How many bytes a fetch from `fetch_offset` could get below `bound_offset`, without limits (F-29)."""
         self.check_range(fetch_offset)

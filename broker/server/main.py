@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from broker.cluster import PROFILES, SEMANTICS, Cluster
 from broker.config import ConfigError
 from broker.errors import KafkaError
+from broker.journal_topic import DEFAULT_TOPIC
 from broker.release import DEFAULT_RELEASE, RELEASES
 from broker.server.options import Parser, log_level, log_to_stderr, one_of, port
 from broker.server.server import Server
@@ -117,6 +118,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--trace", metavar="DIR", help="record all traffic, without the records, into files in this folder"
     )
+    made.add_argument(
+        "--journal-topic",
+        nargs="?",
+        const=DEFAULT_TOPIC,
+        metavar="NAME",
+        help=f"tell throttles, positions and changes of leaders in a topic ({DEFAULT_TOPIC})",
+    )
     made.add_argument("--seed", type=_seed, default=0, metavar="N", help="of all ids that are drawn (0)")
     log_level(made)
     return made
@@ -145,6 +153,7 @@ async def _run(options: argparse.Namespace) -> None:
         memory_bytes=options.memory,
         seed=options.seed,
         data_dir=options.data_dir,
+        journal_topic=options.journal_topic,
     )
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

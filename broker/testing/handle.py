@@ -61,6 +61,7 @@ class Options(TypedDict, total=False):
     seed: int
     data_dir: str | os.PathLike[str] | None
     trace: str | os.PathLike[str] | None
+    journal_topic: str | None
 
 
 def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Options) -> Cluster:
@@ -79,6 +80,7 @@ def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Opti
         seed=options.get("seed", 0),
         clock=new_clock(options.get("clock", "jump")),
         data_dir=options.get("data_dir"),
+        journal_topic=options.get("journal_topic"),
     )
 
 

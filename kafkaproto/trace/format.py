@@ -126,6 +126,11 @@ class Trace:
         with path.open("rb") as file:
             self.meta = self._read_header(file)
 
+    @property
+    def read_bytes(self) -> int:
+        """How far `entries` is."""
+        return self._at
+
     def entries(self) -> Iterator[Entry]:
         """Every whole entry. An end in the middle of one is noted in `torn`; what cannot be an entry raises TraceError."""
         with self.path.open("rb") as file:

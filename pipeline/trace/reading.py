@@ -7,7 +7,7 @@ Files that cannot be read are told, not raised, so that the others are used. Mus
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from pipeline.trace.rows import Row, Rows
 from pipeline.trace.schema import TABLES
 
 ROWS_PER_BATCH = 4096
+ENTRIES_PER_NOTE = 20_000
 TOLD = "told"
 """What is to be said of a file, as if it were a table."""
 
@@ -68,13 +69,14 @@ def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
     return runs, told
 
 
-def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """(table, rows) of a run; at the end what has to be said of its files, as table `TOLD`."""
+def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """(table, rows) of a run; at the end what has to be said of its files, as table `TOLD`. note: is told now and then how many bytes of
+    the files are read."""
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
     rows = Rows(run.name, wall_ms, at_ns)
     told: list[Told] = []
     waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
-    for entry in entries(run, told):
+    for entry in entries(run, told, note):
         for table, row in rows.of(entry):
             kept = waiting[table]
             kept.append(row)
@@ -88,19 +90,26 @@ def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
         yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in told], SCHEMAS[TOLD])
 
 
-def entries(run: Run, told: list[Told]) -> Iterator[Entry]:
-    """The header as an event, then every entry that can be read. told: what has to be said of its files is added."""
+def entries(run: Run, told: list[Told], note: Callable[[int], None] = lambda _: None) -> Iterator[Entry]:
+    """The header as an event, then every entry that can be read. told: what has to be said of its files is added.
+    note: as of `batches`."""
     meta = run.meta
     begun = {"seq": 0, "clock_ms": int(meta.get("clock_ms", 0)), "at_ns": int(meta.get("at_ns", 0)), "broker": -1}
     yield Event("meta", {**meta, **begun})
-    for file in run.files:
+    before = 0
+    for file, size in zip(run.files, run.sizes, strict=True):
         try:
             trace = Trace(Path(file))
-            yield from trace.entries()
+            for number, entry in enumerate(trace.entries(), 1):
+                yield entry
+                if number % ENTRIES_PER_NOTE == 0:
+                    note(before + trace.read_bytes)
             if trace.torn:
                 told.append(Told(run.name, trace.torn, True))
         except (TraceError, OSError) as error:
             told.append(Told(run.name, str(error), False))
+        before += size
+        note(before)
 
 
 def meta_text(run: Run) -> str:

@@ -10,6 +10,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 from kafkaproto.trace.format import TraceError
 from pipeline.capture import job as captures
 from pipeline.sources import batches, runs_of
+from pipeline.trace import reading as traces
 from pipeline.trace.reading import SCHEMAS, TOLD, Run, Told, meta_text
 from pipeline.trace.schema import TABLES, ddl
 from pipeline.trace.store import Store, StoreError
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 PARTITIONED_BY = ("run", "hour")
 COMPRESSION = "zstd"
+READ = "_read"
+"""In the staging folder: of each run how many bytes its task has read."""
+TOLD_EVERY_S = 10.0
 
 Write = Callable[[list[Run], Path], list[Told]]
 """Writes the tables of runs into a staging folder; what has to be said of their files."""
@@ -138,8 +143,10 @@ def without_spark(runs: list[Run], staging: Path) -> list[Told]:
 # ---- with Spark --------------------------------------------------------------------------------------------------------------
 
 
-def with_spark(spark: SparkSession, runs: list[Run], staging: Path) -> list[Told]:
-    """A task for each run of a trace; captures are spread by connection."""
+def with_spark(
+    spark: SparkSession, runs: list[Run], staging: Path, progress: Callable[[str], None] = lambda _: None
+) -> list[Told]:
+    """A task for each run of a trace; captures are spread by connection. progress: takes a line now and then."""
 
     def save(rows: DataFrame, table: str) -> None:
         rows.write.mode("append").partitionBy(*PARTITIONED_BY).option("compression", COMPRESSION).parquet(
@@ -148,15 +155,43 @@ def with_spark(spark: SparkSession, runs: list[Run], staging: Path) -> list[Told
 
     traced = [run for run in runs if not run.capture]
     captured = [run for run in runs if run.capture]
-    told = _traces(spark, traced, save) if traced else []
+    told = []
+    if traced:
+        notes = staging / READ
+        notes.mkdir()
+        with told_now_and_then(traced, notes, progress):
+            told = _traces(spark, traced, notes, save)
     return told + (captures.with_spark(spark, captured, save) if captured else [])
 
 
-def _traces(spark: SparkSession, runs: list[Run], save: Callable[[DataFrame, str], None]) -> list[Told]:
+@contextmanager
+def told_now_and_then(runs: list[Run], notes: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    """While it lasts `progress` is told every few seconds how much of the runs is read, as their tasks have noted it in files."""
+    total = sum(sum(run.sizes) for run in runs)
+    ends = threading.Event()
+
+    def watch() -> None:
+        while not ends.wait(TOLD_EVERY_S):
+            done = sum(int(note.read_text()) for note in notes.glob("[0-9]*"))
+            if done < total:
+                progress(f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB read, {100 * done // max(total, 1)} %")
+            else:
+                progress("all is read, the rest is written")
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+def _traces(spark: SparkSession, runs: list[Run], notes: Path, save: Callable[[DataFrame, str], None]) -> list[Told]:
     """Every run is read once, for all tables."""
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
     schema = ", ".join(("`table` string", *columns, f"`{TOLD}` struct<run string, text string, torn boolean>"))
-    made = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_work, runs), schema).persist()
+    made = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_work, runs, notes), schema).persist()
     try:
         for table in TABLES:
             save(made.where(f"table = '{table}'").select(f"{table}.*"), table)
@@ -166,16 +201,23 @@ def _traces(spark: SparkSession, runs: list[Run], save: Callable[[DataFrame, str
     return [Told(row.run, row.text, row.torn) for row in said]
 
 
-def _work(runs: list[Run], numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _work(runs: list[Run], notes: Path, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for some in numbers:
         for number in some.column(0).to_pylist():
-            for table, rows in batches(runs[number]):
+            for table, rows in traces.batches(runs[number], partial(_note, notes / str(number))):
                 columns = [
                     rows.to_struct_array() if name == table else pa.nulls(len(rows), pa.struct(schema))
                     for name, schema in SCHEMAS.items()
                 ]
                 names = pa.array([table] * len(rows), pa.string())
                 yield pa.RecordBatch.from_arrays([names, *columns], ["table", *SCHEMAS])
+
+
+def _note(file: Path, done_bytes: int) -> None:
+    """At once or not at all: somebody reads it."""
+    fresh = file.with_name(f".{file.name}")
+    fresh.write_text(str(done_bytes))
+    fresh.replace(file)
 
 
 def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
@@ -187,14 +229,14 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 
 
 @contextmanager
-def local_session(name: str) -> Iterator[SparkSession]:
-    """A session of this machine's cores, without any connector; what the JVM says stays out of sight unless it fails."""
+def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
+    """A session of this machine's cores, with Spark's Kafka connector or without; what the JVM says stays out of sight unless it fails."""
     from pipeline import session
 
     scratch = session.scratch_folder()
     try:
         with tempfile.TemporaryFile("w+") as log:
-            spark = session.start(name, scratch, log, connector=False)
+            spark = session.start(name, scratch, log, connector)
             try:
                 yield spark
             finally:
@@ -221,9 +263,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
 
+    def note(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
     def spark(runs: list[Run], staging: Path) -> list[Told]:
         with local_session("kafkaproto tables") as session:
-            return with_spark(session, runs, staging)
+            return with_spark(session, runs, staging, lambda line: note(f"tables: {line}"))
 
     try:
         counts, told = build(

@@ -138,7 +138,7 @@ def latest(tables: Tables) -> DataFrame:
                     OVER behind AS lso_behind
             FROM points
             WINDOW before AS (PARTITION BY run, broker, where_, partition ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
-                   behind AS (PARTITION BY run, broker, where_, partition ORDER BY at_ns ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+                   behind AS (PARTITION BY run, broker, where_, partition ORDER BY at_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
         )
         SELECT run, broker, where_, partition, seq, isolation, found, begun_ns,
                max(CASE WHEN side = 1 THEN IF(isolation = 1, lso_before, hw_before) END) AS low,
@@ -192,14 +192,14 @@ def out_of_range(tables: Tables) -> DataFrame:
             SELECT *, {NAMED},
                 last(CASE WHEN error = 0 THEN high_watermark END, true) OVER before AS hw,
                 last(CASE WHEN error = 0 THEN ready_ns END, true) OVER before AS before_ns,
-                first(CASE WHEN error = 0 AND log_start >= 0 THEN log_start END, true) OVER behind AS later_start,
-                first(CASE WHEN error = 0 AND log_start >= 0 THEN ready_ns END, true) OVER behind AS then_ns
+                last(CASE WHEN error = 0 AND log_start >= 0 THEN log_start END, true) OVER behind AS later_start,
+                last(CASE WHEN error = 0 AND log_start >= 0 THEN ready_ns END, true) OVER behind AS then_ns
             FROM audit_partitions WHERE api = 'Fetch'
             WINDOW
                 before AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-                behind AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
-                           ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+                behind AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns DESC, seq DESC
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         )
         SELECT run, seq, broker, where_, partition, asked_offset, later_start AS log_start, hw AS high_watermark, before_ns, then_ns,
                asked_offset BETWEEN later_start AND hw AS broken, CAST(1 AS double) AS excess

@@ -82,7 +82,7 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
     said = []
     if wanted.trace is not None:
         progress.note(f"tables of {wanted.trace}")
-        counts, told = build(wanted.trace, wanted.out, partial(with_spark, spark))
+        counts, told = build(wanted.trace, wanted.out, partial(with_spark, spark, progress=progress.note))
         said = [one.text for one in told]
         for run, rows in counts.items():
             progress.note(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}")

@@ -192,6 +192,9 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
         if len(data) < min(limit, len(whole)):  # a segment or a run ended: at a batch
             boundaries = {sum(len(b.data) for b in visible[:i]) for i in range(1, len(visible))}
             assert len(data) in boundaries
+        for got in (len(data), len(data) - 1):
+            ends = [b.last + 1 for i, b in enumerate(visible, 1) if sum(len(c.data) for c in visible[:i]) <= got]
+            assert log.offset_behind(offset, got) == (ends[-1] if ends else offset)
         if keep:
             self.leases.append((part, data))
 

@@ -81,7 +81,7 @@ def test_the_verdict_comes_first_and_the_broken_rule_shows_its_frames_and_how_to
     assert text.index("1 of ") < text.index("Recorded by") < text.index("Which rules of Kafka held?")
     assert re.search(r"<h1>1 of \d+ rules broken", text) and "run after" in text
     part = text[text.index('id="rule-4"') :]
-    part = part[: part.index("</details>")]
+    part = part[: part.index("</details></details>")]
     assert "request: Produce v9" in part and "response: Produce v9" in part and "throttleTimeMs" in part
     assert re.search(r"kafkaproto trace cut \S+ --seq \d+ --out rule-4.pcap", part)
     assert "quota_bound" in part  # the query

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkaproto.trace.format import TraceError
+from pipeline.trace import reading, tables
 from pipeline.trace import store as store_module
-from pipeline.trace import tables
-from pipeline.trace.reading import Run, Told, batches
+from pipeline.trace.reading import Run, Told, batches, runs_of
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import Store, StoreError
 from tests.pipeline.trace.recorded import encoded, traffic, write
@@ -251,3 +252,23 @@ def test_a_run_with_a_strange_name_stays_inside(tmp_path: Path) -> None:
     build(tmp_path / "trace", tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["out", "trace"]
     assert sorted(os.listdir(tmp_path / "out")) == sorted([*TABLES, "_lock", "_manifest.json"])
+
+
+def test_it_is_told_how_much_of_long_runs_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "ENTRIES_PER_NOTE", 3)
+    monkeypatch.setattr(tables, "TOLD_EVERY_S", 0.001)
+    write(tmp_path / "trace", traffic(), "a")
+    write(tmp_path / "trace", traffic(), "a", 1)
+    [run], _ = runs_of(tmp_path / "trace")
+    noted: list[int] = []
+    assert list(reading.batches(run, noted.append))
+    assert noted == sorted(noted) and len(noted) > 4 and noted[-1] == sum(run.sizes)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    tables._note(notes / "0", sum(run.sizes) // 4 + 1)
+    said: queue.Queue[str] = queue.Queue()
+    with tables.told_now_and_then([run], notes, said.put):
+        assert said.get(timeout=30).endswith(" MB read, 25 %")
+        tables._note(notes / "0", sum(run.sizes))
+        while "all is read" not in said.get(timeout=30):
+            pass

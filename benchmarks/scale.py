@@ -1,0 +1,112 @@
+"""How the pipeline grows: synthetic traces from trace to page, against what Spark needs to turn the same trace into Parquet once.
+
+Each size is a process of its own with 4 GB for the driver. The whole report makes the tables itself, so its ratio cannot be below 1.
+
+usage: python -m benchmarks.scale [--sizes 250000,500000,1000000] [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from benchmarks.report import write_section
+from benchmarks.synthetic import write
+
+WANTED = 4.0
+DRIVER_MEMORY = "4g"
+SIZES = (250_000, 500_000, 1_000_000)
+PICTURE = Path(__file__).with_name("scale.svg")
+
+
+def measured(size: int, folder: Path) -> dict[str, float]:
+    """Seconds for Parquet once and for the whole, in a process of its own."""
+    environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {DRIVER_MEMORY} pyspark-shell"}
+    command = [sys.executable, "-m", "benchmarks.scale", "--one", str(folder)]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return {"requests": size, **json.loads(done.stdout.splitlines()[-1])}
+
+
+def one(folder: Path) -> dict[str, float]:
+    """In this process: Parquet of the trace, then everything from the trace on, into another folder."""
+    from pipeline.trace.report.__main__ import Progress, Wanted, make
+    from pipeline.trace.tables import build, local_session, with_spark
+
+    trace = folder / "trace"
+    with local_session("kafkaproto scale") as spark:
+        spark.range(10).count()
+        begun = time.perf_counter()
+        build(trace, folder / "once", partial(with_spark, spark))
+        parquet = time.perf_counter() - begun
+        shutil.rmtree(folder / "once")
+        begun = time.perf_counter()
+        _, outcomes, _ = make(spark, Wanted(folder / "whole", trace), Progress())
+        whole = time.perf_counter() - begun
+    workers_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    broken = sum(bool(outcome.broken) for outcome in outcomes)
+    return {"parquet_s": parquet, "whole_s": whole, "largest_process_mb": workers_mb, "broken": broken}
+
+
+def draw(found: list[dict[str, float]]) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
+    sizes = [each["requests"] / 1e6 for each in found]
+    for key, label in (("whole_s", "from trace to page"), ("parquet_s", "Parquet once")):
+        axes.plot(sizes, [each[key] for each in found], marker="o", label=label)
+    axes.set(xlabel="million requests", ylabel="seconds", xlim=(0, None), ylim=(0, None))
+    axes.legend()
+    figure.savefig(PICTURE, metadata={"Date": None})
+
+
+def main() -> int:
+    """Exit status 1 with --check when the whole takes more than is allowed, or a rule does not hold."""
+    parser = argparse.ArgumentParser(description="The pipeline on large traces.")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="requests, with commas between")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one is not None:
+        print(json.dumps(one(options.one)))
+        return 0
+    found = []
+    for size in map(int, options.sizes.split(",")):
+        with tempfile.TemporaryDirectory(prefix="kafkaproto-scale-") as scratch:
+            trace_bytes = write(Path(scratch) / "trace", size)
+            print(f"{size:,} requests, {trace_bytes / 1e6:,.0f} MB of trace", flush=True)
+            found.append(measured(size, Path(scratch)))
+            print(found[-1], flush=True)
+    draw(found)
+    rows = [
+        [
+            f"{each['requests']:,.0f}", f"{each['parquet_s']:.0f}", f"{each['whole_s']:.0f}",
+            f"{each['whole_s'] / each['parquet_s']:.2f}", f"{1e6 * each['whole_s'] / each['requests']:.0f}",
+            f"{each['largest_process_mb']:,.0f}",
+        ]
+        for each in found
+    ]  # fmt: skip
+    text = (
+        f"Synthetic traces (`benchmarks/synthetic.py`), half of the traffic on one connection; {DRIVER_MEMORY} for the driver, two cores. "
+        f"Asked: at most {WANTED:g} times what Parquet once takes, and growth in a straight line.\n\n![seconds by size](benchmarks/scale.svg)"
+    )
+    head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request", "largest process, MB"]
+    command = f"python -m benchmarks.scale --sizes {options.sizes}"
+    print(write_section("scale", "The pipeline on large traces", command, text, head, rows))
+    bad = [each for each in found if each["whole_s"] > WANTED * each["parquet_s"] or each["broken"]]
+    return int(options.check and bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

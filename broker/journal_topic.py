@@ -1,0 +1,305 @@
+"""The journal as a topic: throttles, positions of clients and changes of leaders as records that any client reads, when asked.
+
+One partition, as all brokers of a cluster share a clock and a journal: its records are in the order in which things happened. It has up to
+three replicas, so that it outlives its leader. Off, a
+request pays for looks at an attribute. Must never know sockets, nor what a message means beyond the topics that it names.
+
+A record's timestamp is the broker's clock, its key the client-id, or `broker-N` where there is no client. Its value is JSON with
+`v` (1), `kind`, `at_ms`, `broker`, and by kind:
+
+throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (the last six null for a forced one)
+fetched:  client_id, topic, partition, next_offset (what the client reads next), high_watermark (as it was told)
+behind:   the same of a client that is connected and has not asked since others wrote: it lags, and will not say so itself
+produced: client_id, topic, partition, end_offset (behind its last record)
+leader:   topic, partition, leader, leader_epoch      isr: topic, partition, isr      broker: state (stopped, started)
+dropped:  count (of entries that there was no room for, since the last such record)
+
+Whoever names the topic in a request is a reader of it: from then on nothing that its connection does is noted here, as reading the
+journal would otherwise make it grow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import KafkaError
+from broker.log.errors import InvalidBatch, StorageError
+from broker.log.validation import validate
+from broker.metadata.image import NO_LEADER
+from kafkaproto.records.batch import NewRecord, build_batch
+
+if TYPE_CHECKING:
+    from broker.cluster import Cluster
+    from broker.faults.journal import ThrottleSeen
+    from broker.fetch.read import PartitionFetch, PartitionRead
+    from broker.registry import RequestContext
+    from broker.timers import Timer
+
+DEFAULT_TOPIC = "__journal"
+VERSION = 1
+EVERY_MS = 100
+"""How long entries wait for others to share a batch with."""
+MOST_WAITING = 10_000
+"""Entries that may wait; what comes beyond is counted and dropped."""
+BATCH_BYTES = 256 * 1024
+MOST_REPLICAS = 3
+PUBLISHED = ("broker", "isr", "leader")
+PRODUCE_VERSION = 11
+SETTINGS = {
+    "cleanup.policy": "delete",
+    "max.message.bytes": str(1024 * 1024),
+    "min.insync.replicas": "1",
+    "retention.bytes": str(64 * 1024 * 1024),
+    "retention.ms": str(10 * 60_000),
+    "segment.bytes": str(8 * 1024 * 1024),
+    "segment.ms": str(60_000),
+}
+_REASON = ("quota", "bound", "value", "rate", "window_ms")
+
+Place = tuple[str, str | None, int, str, int]
+"""(kind, client-id, broker, topic, partition): of what is told again and again, only the latest waits."""
+
+
+class Reached:
+    """How far clients have read, and over which connection, of at most `MOST_WAITING` (client-id, partition)."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._of: dict[tuple[str, int], dict[str | None, tuple[int, int, int]]] = {}
+        self._count = 0
+
+    def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
+        """A client was answered. Beyond the bound the partition that was read first is forgotten, with all its clients."""
+        clients = self._of.setdefault((topic, index), {})
+        self._count += client_id not in clients
+        clients[client_id] = (broker_id, connection_id, end)
+        if self._count > MOST_WAITING:
+            oldest = next(iter(self._of))
+            self._count -= len(self._of.pop(oldest))
+
+    def connected(self, topic: str, index: int) -> list[tuple[str | None, int, int]]:
+        """(client-id, broker, next offset) of those that still have the connection over which they read this partition last."""
+        clients = self._of.get((topic, index), {})
+        for client_id, (broker_id, connection_id, _) in list(clients.items()):
+            if connection_id not in self._cluster.nodes[broker_id].connections:
+                del clients[client_id]
+                self._count -= 1
+        return [(client_id, broker_id, end) for client_id, (broker_id, _, end) in clients.items()]
+
+    def clear(self) -> None:
+        self._of.clear()
+        self._count = 0
+
+
+class JournalTopic:
+    """Collects, and appends every `EVERY_MS` of the cluster's clock. name: of the topic, which is made here when it is not there.
+
+    Raises KafkaError when it cannot be made.
+    """
+
+    def __init__(self, cluster: Cluster, name: str = DEFAULT_TOPIC) -> None:
+        self.name = name
+        self.dropped = 0
+        """Entries for which there was no room, ever."""
+        self._cluster = cluster
+        self._entries: list[tuple[str, dict[str, Any]]] = []
+        self._positions: dict[Place, dict[str, Any]] = {}
+        self._untold = 0
+        self._readers: set[int] = set()
+        self._reached = Reached(cluster)
+        self._timer: Timer | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing waits, nobody has read, and the topic is there."""
+        self._entries.clear()
+        self._positions.clear()
+        self._readers.clear()
+        self._reached.clear()
+        self._untold = 0
+        self._make()
+
+    def _make(self) -> None:
+        controller = self._cluster.controller
+        if self.name not in controller.image.topics:
+            replicas = min(MOST_REPLICAS, len(self._cluster.nodes))
+            controller.create_topic(controller.plan_topic(self.name, 1, replicas, None, SETTINGS))
+
+    # ---- what is told --------------------------------------------------------------------------------------------------------
+
+    def begun(self, context: RequestContext, request: Any) -> None:
+        """A request was decoded. Who names this topic reads it."""
+        topics = getattr(request, "topics", None) or getattr(request, "topic_data", None)
+        if topics and context.peer.connection_id not in self._readers and self._is_named(topics):
+            self._readers.add(context.peer.connection_id)
+
+    def _is_named(self, topics: Sequence[Any]) -> bool:
+        own = self._cluster.controller.image.topics.get(self.name)
+        topic_id = None if own is None else own.topic_id
+        for topic in topics:
+            name = getattr(topic, "name", None) or getattr(topic, "topic", None)
+            if name == self.name or (
+                not name and topic_id is not None and getattr(topic, "topic_id", None) == topic_id
+            ):
+                return True
+        return False
+
+    def left(self, connection_id: int) -> None:
+        """A connection is gone."""
+        self._readers.discard(connection_id)
+
+    def throttled(self, seen: ThrottleSeen) -> None:
+        """A decision to throttle."""
+        if seen.connection_id in self._readers:
+            return
+        reason = seen.reason
+        entity = getattr(reason, "entity", None)
+        facts = {"client_id": seen.client_id, "api": seen.api, "throttle_ms": seen.throttle_time_ms, "held": seen.held}
+        facts |= {name: getattr(reason, name, None) for name in _REASON}
+        facts["entity"] = None if entity is None else str(entity)
+        self._note("throttle", seen.at_ms, seen.broker_id, facts)
+
+    def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
+        """Anything that the journal notes; what is published of it are leaders, in-sync replicas and brokers, of others than itself."""
+        if kind in PUBLISHED and facts.get("topic") != self.name:
+            self._note(kind, at_ms, broker_id, facts)
+        elif kind in PUBLISHED and self._is_waiting:
+            self._arm(at_ms)  # somebody may lead again
+
+    def fetched(
+        self,
+        context: RequestContext,
+        fetches: Sequence[PartitionFetch],
+        results: Sequence[PartitionRead],
+        sent: bool,
+    ) -> None:
+        """A consumer is answered. sent: with its records; else the fetch was throttled, and it will ask for the same again."""
+        if context.peer.connection_id in self._readers:
+            return
+        for one, read in zip(fetches, results, strict=True):
+            if not read.error_code:
+                partition = context.node.replicas.find(one.topic, one.index) if sent else None
+                end = one.offset if partition is None else partition.log.offset_behind(one.offset, read.size_bytes)
+                client_id, broker_id = context.client_id, context.node.broker_id
+                self._reached.note(one.topic, one.index, client_id, broker_id, context.peer.connection_id, end)
+                place = ("fetched", client_id, broker_id, one.topic, one.index)
+                self._position(place, context.now_ms, {"next_offset": end, "high_watermark": read.high_watermark})
+
+    def produced(self, context: RequestContext, topic: str, index: int, end_offset: int) -> None:
+        """Records were appended for a client."""
+        if context.peer.connection_id not in self._readers:
+            place = ("produced", context.client_id, context.node.broker_id, topic, index)
+            self._position(place, context.now_ms, {"end_offset": end_offset})
+
+    # ---- what waits ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_waiting(self) -> bool:
+        return bool(self._entries or self._positions or self._untold)
+
+    def _note(self, kind: str, at_ms: int, broker_id: int, facts: dict[str, Any]) -> None:
+        if self._has_room(at_ms):
+            key = facts.get("client_id")
+            value = {"v": VERSION, "kind": kind, "at_ms": at_ms, "broker": broker_id, **facts}
+            self._entries.append((key or f"broker-{broker_id}", value))
+
+    def _position(self, place: Place, at_ms: int, offsets: dict[str, int]) -> None:
+        if place not in self._positions and not self._has_room(at_ms):
+            return
+        kind, client_id, broker_id, topic, index = place
+        facts = {"client_id": client_id, "topic": topic, "partition": index, **offsets}
+        self._positions[place] = {"v": VERSION, "kind": kind, "at_ms": at_ms, "broker": broker_id, **facts}
+
+    def _has_room(self, at_ms: int) -> bool:
+        self._arm(at_ms)
+        if len(self._entries) + len(self._positions) < MOST_WAITING:
+            return True
+        self.dropped += 1
+        self._untold += 1
+        return False
+
+    def _arm(self, at_ms: int) -> None:
+        if self._timer is None:
+            self._timer = self._cluster.timers.at(at_ms + EVERY_MS, self.flush)
+
+    # ---- what is appended ----------------------------------------------------------------------------------------------------
+
+    def flush(self, now_ms: int) -> None:
+        """Append what waits. While nobody leads it goes on waiting: whatever happens next, the new leader at the latest, tries again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._is_waiting:
+            return
+        try:
+            self._make()
+        except KafkaError as error:
+            self._cluster.nodes[0].complain(f"topic {self.name} cannot be made", error, now_ms)
+            return
+        leader, _ = self._cluster.controller.image.leader_of(self.name, 0)
+        if leader == NO_LEADER:
+            return
+        self._tell_who_is_behind(now_ms)
+        for batch in _batches(self._taken(now_ms, leader)):
+            self._append(leader, batch, now_ms)
+
+    def _tell_who_is_behind(self, now_ms: int) -> None:
+        asked = {(one["client_id"], one["topic"], one["partition"]) for one in self._of_kind("fetched")}
+        for topic, index in {(one["topic"], one["partition"]): None for one in self._of_kind("produced")}:
+            leader, _ = self._cluster.controller.image.leader_of(topic, index)
+            partition = None if leader == NO_LEADER else self._cluster.nodes[leader].replicas.find(topic, index)
+            if partition is None:
+                continue
+            end = partition.log.high_watermark
+            for client_id, broker_id, next_offset in self._reached.connected(topic, index):
+                if next_offset < end and (client_id, topic, index) not in asked:
+                    offsets = {"next_offset": next_offset, "high_watermark": end}
+                    self._position(("behind", client_id, broker_id, topic, index), now_ms, offsets)
+
+    def _of_kind(self, kind: str) -> list[dict[str, Any]]:
+        return [value for place, value in self._positions.items() if place[0] == kind]
+
+    def _taken(self, now_ms: int, leader: int) -> list[NewRecord]:
+        found = self._entries
+        found += [(one["client_id"] or f"broker-{one['broker']}", one) for one in self._positions.values()]
+        # Throttles of an instant before positions, each kind in its order: sorting keeps what is equal as it was.
+        found.sort(key=lambda one: int(one[1]["at_ms"]))
+        if self._untold:
+            told = {"v": VERSION, "kind": "dropped", "at_ms": now_ms, "broker": leader, "count": self._untold}
+            found.append((f"broker-{leader}", told))
+        self._entries, self._positions, self._untold = [], {}, 0
+        return [NewRecord(_json(value), key.encode(), value["at_ms"]) for key, value in found]
+
+    def _append(self, leader: int, batch: list[NewRecord], now_ms: int) -> None:
+        node = self._cluster.nodes[leader]
+        partition = node.replicas.partitions[(self.name, 0)]
+        try:
+            data = memoryview(bytearray(build_batch(batch)))
+            checked, header = validate(data, PRODUCE_VERSION, partition.limits, now_ms)
+            partition.log.append(checked, header, partition.leader_epoch, now_ms)
+        except (InvalidBatch, StorageError) as error:
+            self.dropped += len(batch)
+            self._untold += len(batch)
+            node.complain(f"records of {self.name} cannot be stored", error, now_ms)
+            return
+        node.replicas.appended(partition, now_ms)
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _batches(records: Sequence[NewRecord]) -> Iterator[list[NewRecord]]:
+    """In order, each about as large as a batch may be here."""
+    batch: list[NewRecord] = []
+    size_bytes = 0
+    for record in records:
+        batch.append(record)
+        size_bytes += len(record.value or b"") + len(record.key or b"")
+        if size_bytes >= BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    if batch:
+        yield batch
