@@ -67,6 +67,7 @@ def kafka_python(at: Place) -> None:
         until(lambda: consumer.poll(200) is not None and all(consumer.position(p) == ends[p] for p in partitions))
 
     consumer.assign(partitions)
+    consumer.offsets_for_times(dict.fromkeys(partitions, 0))
     consumer.seek_to_beginning(*partitions)
     read()
     deadline = time.monotonic() + WAITS_SECONDS
