@@ -241,7 +241,7 @@ def test_the_command_makes_the_page_of_tables_and_tells_machines(
     told = tmp_path / "told.json"
     assert main([str(report.parent), "--run", "before", "--json", str(told)]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("0 of ") and f"The page: {report}" in said.out and "rule 4 (" in said.err
+    assert said.out.startswith("0 of ") and f"The page: {report}" in said.out and "rule 4 of " in said.err
     assert json.loads(told.read_text())["status"] == 0
     assert "run before" in report.read_text()
     assert main([str(report.parent), "--run", "never"]) == 3
