@@ -59,7 +59,12 @@ def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
     for file in files_of(path):
         try:
             meta = Trace(file).meta
-            found.setdefault(str(meta.get("run", file.stem)), []).append((str(file), meta, file.stat().st_size))
+            parts = found.setdefault(str(meta.get("run", file.stem)), [])
+            twin = next((name for name, other, _ in parts if other == meta), None)
+            if twin is None:
+                parts.append((str(file), meta, file.stat().st_size))
+            else:
+                told.append(Told("", f"{file} begins as {twin} does: it is a copy, and is left out", False))
         except (TraceError, OSError) as error:
             told.append(Told("", str(error), False))
     runs = []

@@ -67,8 +67,13 @@ def build(
         if due:
             staging = store.staging()
             said = write(due, staging)
-            told += said
             counts = {run.name: _rows(staging, run) for run in due}
+            said += [
+                Told(run.name, f"{run.files[0]}: no request of Kafka is in this capture", False)
+                for run in due
+                if run.capture and not counts[run.name]["requests"]
+            ]
+            told += said
             store.commit(
                 manifest
                 | {

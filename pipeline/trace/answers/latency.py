@@ -6,7 +6,8 @@ from pipeline.trace.answers.answer import Answer, Query
 
 PARTS = """
     WITH parts AS (
-        SELECT api, (coalesce(handled_ns, ready_ns) - received_ns) / 1e6 AS queued, (ready_ns - coalesce(handled_ns, ready_ns)) / 1e6 AS waited,
+        SELECT api, (coalesce(handled_ns, ready_ns) - received_ns) / 1e6 AS queued,
+               greatest((ready_ns - coalesce(handled_ns, ready_ns)) / 1e6 - IF(held, decided_ms, 0), 0) AS waited,
                CAST(coalesce(decided_ms, throttle_ms, 0) AS double) AS throttled, (sent_ns - ready_ns) / 1e6 AS sent,
                (coalesce(sent_ns, ready_ns) - received_ns) / 1e6 AS total
         FROM requests WHERE api IS NOT NULL AND answered
@@ -38,7 +39,7 @@ LANES = """
         SELECT CAST((received_ns - begins) / 5e9 AS bigint) AS window_ FROM requests CROSS JOIN span
         GROUP BY 1 ORDER BY sum(CASE WHEN coalesce(decided_ms, 0) > 0 THEN 1 ELSE 0 END) DESC, count(1) DESC, 1 LIMIT 1
     ), inside AS (
-        SELECT r.*, begins + window_ * 5e9 AS from_ns, coalesce(decided_ms, 0) AS muted_ms
+        SELECT r.*, begins + window_ * 5e9 AS from_ns, IF(held, 0, coalesce(decided_ms, 0)) AS muted_ms
         FROM requests r CROSS JOIN span CROSS JOIN busiest
         WHERE received_ns BETWEEN begins + window_ * 5e9 AND begins + (window_ + 1) * 5e9
     ), shown AS (

@@ -6,31 +6,47 @@ from pipeline.trace.answers.answer import FAMILY, Answer, Query
 
 TOPIC = "coalesce(topic, topic_id)"
 
+LIFE = "size(filter(coalesce(made, array()), at -> at <= ready_ns)) AS life"
+"""Which of the topics that had this name it was: one that is made again begins at offset 0."""
+
 BATCHES = f"""
-    acked AS (
-        SELECT run, {TOPIC} AS topic_, partition, base_offset, min(last_offset) AS last_offset, min(count) AS count,
+    topics AS (
+        SELECT run, get_json_object(facts, '$.topic') AS topic, at_ns, get_json_object(facts, '$.state') AS state,
+               from_json(facts, 'configs map<string, string>').configs['cleanup.policy'] AS policy FROM events WHERE kind = 'topic'
+    ), lives AS (SELECT run, topic, collect_list(at_ns) AS made FROM topics WHERE state = 'created' GROUP BY run, topic
+    ), acked AS (
+        SELECT run, {TOPIC} AS topic_, {LIFE}, partition, base_offset, min(last_offset) AS last_offset, min(count) AS count,
                min(ready_ns) AS acked_ns, min(producer_id) AS producer_id, min(producer_epoch) AS producer_epoch,
                min(base_sequence) AS base_sequence
-        FROM batches WHERE api = 'Produce' AND base_offset IS NOT NULL GROUP BY ALL
+        FROM batches LEFT JOIN lives USING (run, topic) WHERE api = 'Produce' AND base_offset IS NOT NULL GROUP BY ALL
     ), fetched AS (
-        SELECT b.run, {TOPIC} AS topic_, b.partition, b.base_offset, min(b.ready_ns) AS read_ns, count(1) AS times
-        FROM batches b JOIN requests r ON r.run = b.run AND r.seq = b.seq
+        SELECT b.run, coalesce(b.topic, b.topic_id) AS topic_, size(filter(coalesce(made, array()), at -> at <= b.ready_ns)) AS life,
+               b.partition, b.base_offset, min(b.ready_ns) AS read_ns, count(1) AS times
+        FROM batches b JOIN requests r ON r.run = b.run AND r.seq = b.seq LEFT JOIN lives l ON l.run = b.run AND l.topic = b.topic
         WHERE b.api = 'Fetch' AND coalesce(r.replica_id, -1) < 0 GROUP BY ALL
     )"""
+KEY = "run, topic_, life, partition"
 
 PARTITIONS = f"""
     WITH {BATCHES}, twice AS (
-        SELECT run, topic_, partition, producer_id, producer_epoch, base_sequence, max(count) * (count(DISTINCT base_offset) - 1) AS records
+        SELECT {KEY}, producer_id, producer_epoch, base_sequence, max(count) * (count(DISTINCT base_offset) - 1) AS records
         FROM acked WHERE producer_id >= 0 GROUP BY ALL HAVING count(DISTINCT base_offset) > 1
     ), passed AS (
-        SELECT run, {TOPIC} AS topic_, partition, asked_offset, base_offset, ready_ns
-        FROM partitions WHERE api = 'Fetch' AND base_offset > asked_offset AND coalesce(replica_id, -1) < 0
+        SELECT run, {TOPIC} AS topic_, {LIFE}, partition, asked_offset, base_offset, ready_ns
+        FROM partitions LEFT JOIN lives USING (run, topic)
+        WHERE api = 'Fetch' AND base_offset > asked_offset AND coalesce(replica_id, -1) < 0
+    ), defaults AS (
+        SELECT run, max(facts RLIKE '"log.cleanup.policy":"[a-z,]*compact') AS compacts FROM events WHERE kind = 'meta' GROUP BY run
+    ), compacted AS (
+        SELECT DISTINCT run, topic AS topic_ FROM topics LEFT JOIN defaults USING (run)
+        WHERE coalesce(policy LIKE '%compact%', compacts)
     ), lost AS (
-        SELECT a.run, a.topic_, a.partition, a.base_offset, max(a.count) AS records FROM acked a
-        JOIN passed p ON p.run = a.run AND p.topic_ = a.topic_ AND p.partition = a.partition AND p.ready_ns > a.acked_ns
+        SELECT a.run, a.topic_, a.life, a.partition, a.base_offset, max(a.count) AS records FROM acked a
+        JOIN passed p ON p.run = a.run AND p.topic_ = a.topic_ AND p.life = a.life AND p.partition = a.partition AND p.ready_ns > a.acked_ns
                      AND a.base_offset >= p.asked_offset AND a.last_offset < p.base_offset
-        LEFT ANTI JOIN fetched f ON f.run = a.run AND f.topic_ = a.topic_ AND f.partition = a.partition AND f.base_offset = a.base_offset
-        GROUP BY a.run, a.topic_, a.partition, a.base_offset
+        LEFT ANTI JOIN fetched f USING ({KEY}, base_offset)
+        LEFT ANTI JOIN compacted c USING (run, topic_)
+        GROUP BY a.run, a.topic_, a.life, a.partition, a.base_offset
     )
     SELECT a.topic_ AS topic, a.partition, count(1) AS batches, sum(a.count) AS acknowledged,
            sum(CASE WHEN f.base_offset IS NOT NULL THEN a.count ELSE 0 END) AS read,
@@ -39,10 +55,9 @@ PARTITIONS = f"""
            round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.5, 1000) / 1e6, 3) AS p50_to_read_ms,
            round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.99, 1000) / 1e6, 3) AS p99_to_read_ms
     FROM acked a
-    LEFT JOIN fetched f ON f.run = a.run AND f.topic_ = a.topic_ AND f.partition = a.partition AND f.base_offset = a.base_offset
-    LEFT JOIN lost l ON l.run = a.run AND l.topic_ = a.topic_ AND l.partition = a.partition AND l.base_offset = a.base_offset
-    LEFT JOIN (SELECT run, topic_, partition, sum(records) AS records FROM twice GROUP BY ALL) t
-           ON t.run = a.run AND t.topic_ = a.topic_ AND t.partition = a.partition
+    LEFT JOIN fetched f USING ({KEY}, base_offset)
+    LEFT JOIN lost l USING ({KEY}, base_offset)
+    LEFT JOIN (SELECT {KEY}, sum(records) AS records FROM twice GROUP BY ALL) t USING ({KEY})
     GROUP BY a.topic_, a.partition ORDER BY lost DESC, doubled DESC, acknowledged DESC, topic, partition
 """
 
@@ -76,7 +91,7 @@ ANSWER = Answer(
     (
         Query(
             "partitions",
-            "acknowledged records: read, not read in this trace, passed over by a reader (lost), stored twice",
+            "acknowledged records: read, not read in this trace, passed over by a reader (lost; of compacted topics that is not told), stored twice",
             PARTITIONS,
         ),
         Query(

@@ -24,16 +24,20 @@ QUERIES = f"""
                count_if(api = 'Fetch') AS fetches, count_if(api = 'ListOffsets') AS list_offsets,
                count_if(api = 'Fetch' AND records_bytes = 0 AND session_epoch >= 0) AS empty_fetches,
                max(max_bytes) AS fetch_max_bytes, max(CASE WHEN api = 'Fetch' THEN records_bytes END) AS largest_fetch_bytes,
-               sum(coalesce(decided_ms, throttle_ms, 0)) AS throttled_ms, (max(ready_ns) - min(received_ns)) / 1e6 AS open_ms,
+               sum(coalesce(decided_ms, throttle_ms, 0)) AS throttled_ms,
                max(CASE WHEN rack LIKE '${{env:%' THEN rack END) AS literal_rack
         FROM mine GROUP BY query
+    ), opened AS (
+        SELECT query, sum(ms) AS open_ms FROM (
+            SELECT query, run, conn, greatest((max(ready_ns) - min(received_ns)) / 1e6, sum(coalesce(decided_ms, throttle_ms, 0))) AS ms
+            FROM mine GROUP BY query, run, conn) GROUP BY query
     )
     SELECT a.query, consumers, connections, fetches, list_offsets, requests, coalesce(c.records, 0) AS records,
            round(1000 * requests / c.records, 1) AS requests_per_1000_records, round(list_offsets / fetches, 1) AS list_offsets_per_fetch,
            CAST(2 * c.records / nullif(list_offsets, 0) AS bigint) AS records_per_poll, CAST(c.bytes / fetches AS bigint) AS bytes_per_fetch,
            largest_fetch_bytes, fetch_max_bytes, empty_fetches, c.bytes_again, round(100 * throttled_ms / open_ms, 1) AS percent_throttled,
            throttled_ms, literal_rack
-    FROM asked a LEFT JOIN carried c ON c.query = a.query ORDER BY requests DESC
+    FROM asked a JOIN opened o ON o.query = a.query LEFT JOIN carried c ON c.query = a.query ORDER BY requests DESC
 """
 
 ADVICE = f"""

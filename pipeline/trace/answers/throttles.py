@@ -11,7 +11,7 @@ CLIENTS = f"""
     WITH throttled AS (
         SELECT *, coalesce(decided_ms, throttle_ms, 0) AS ms FROM requests
     ), connections AS (
-        SELECT run, conn, (max(ready_ns) - min(received_ns)) / 1000000.0 + max_by(ms, seq) AS open_ms
+        SELECT run, conn, greatest((max(ready_ns) - min(received_ns)) / 1000000.0 + max_by(IF(held, 0, ms), seq), sum(ms)) AS open_ms
         FROM throttled GROUP BY run, conn
     ), clients AS (
         SELECT client_id, sum(open_ms) AS open_ms

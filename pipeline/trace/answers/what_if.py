@@ -27,20 +27,46 @@ AROUND = (0.5, 1.0, 2.0)
 
 CHARGED = """
     WITH counted AS (
-        SELECT run, broker, api, coalesce(client_id, '') AS client_id, clock_ms, conn, seq, coalesce(decided_ms, 0) AS waited_ms,
-               api = 'Fetch' AND decided_ms > 0 AND NOT held AS empty, throttle_quota = api AS by_this_quota,
+        SELECT run, broker, api, coalesce(client_id, '') AS client_id, IF(held, clock_ms - decided_ms, clock_ms) AS clock_ms, conn, seq,
+               coalesce(decided_ms, 0) AS waited_ms, api = 'Fetch' AND decided_ms > 0 AND NOT held AS empty, throttle_quota = api AS by_this_quota,
                CASE WHEN throttle_quota = api THEN quota_value
                     WHEN api = 'Produce' THEN CAST(bytes_in AS double)
                     ELSE CAST(bytes_out - CASE WHEN api_version >= 12 THEN 1 ELSE 0 END AS double) END AS value,
-               CASE WHEN throttle_quota = api THEN quota_bound END AS bound
+               CASE WHEN throttle_quota = api THEN quota_bound END AS bound, CASE WHEN throttle_quota = api THEN quota_entity END AS entity,
+               principal, coalesce(handled_ns, received_ns) AS begun_ns
         FROM requests WHERE api IN ('Produce', 'Fetch') AND clock_ms IS NOT NULL AND coalesce(replica_id, -1) < 0
     ), clients AS (
-        SELECT run, broker, api, client_id, max(bound) AS real_bound, min(bound) AS least_bound, sum(value) AS bytes
-        FROM counted GROUP BY ALL
+        SELECT run, broker, api, client_id, max(bound) AS real_bound, sum(value) AS bytes, min(begun_ns) AS from_ns, max(begun_ns) AS until_ns,
+               count(DISTINCT bound, entity) = 1 AND count(DISTINCT principal) <= 1 AS always_same, max(entity) AS entity, max(principal) AS principal
+        FROM counted GROUP BY run, broker, api, client_id
+    ), users AS (
+        SELECT run, broker, api, principal, count(DISTINCT client_id) AS client_ids FROM counted GROUP BY run, broker, api, principal
+    ), changes AS (
+        SELECT run, broker, at_ns, kind, get_json_object(facts, '$.entity') AS of_entity,
+               CASE get_json_object(facts, '$.quota') WHEN 'producer_byte_rate' THEN 'Produce' WHEN 'consumer_byte_rate' THEN 'Fetch' END AS of_api
+        FROM events WHERE kind IN ('quota', 'broker', 'recovery', 'dropped')
+    ), changed AS (
+        SELECT DISTINCT c.run, c.broker, c.api, c.client_id, true AS changed FROM clients c JOIN changes e ON e.run = c.run AND (
+            e.kind = 'dropped'
+            OR e.at_ns BETWEEN c.from_ns AND c.until_ns AND e.kind IN ('broker', 'recovery') AND e.broker = c.broker
+            OR e.at_ns BETWEEN c.from_ns AND c.until_ns AND e.kind = 'quota' AND e.of_api = c.api
+               AND (e.of_entity NOT LIKE '%client-id %' OR e.of_entity LIKE '%client-id <default>' OR contains(e.of_entity, c.client_id)))
+    ), known AS (
+        SELECT c.run, c.broker, c.api, c.client_id, real_bound, bytes,
+               CASE WHEN always_same AND changed IS NULL AND (c.entity LIKE '%client-id %' OR u.client_ids = 1) THEN real_bound END AS known_bound
+        FROM clients c LEFT JOIN changed USING (run, broker, api, client_id)
+        LEFT JOIN users u ON u.run = c.run AND u.broker = c.broker AND u.api = c.api AND u.principal <=> c.principal
     )
-    SELECT * FROM counted JOIN clients USING (run, broker, api, client_id)
+    SELECT * FROM counted JOIN known USING (run, broker, api, client_id)
 """
-"""What was charged to whom, and when. The body of a fetch answer and four bytes more: of a flexible header one byte less than its frame."""
+"""What was charged to whom, and when. The body of a fetch answer and four bytes more: of a flexible header one byte less than its frame.
+
+known_bound: the quota that was in force, where it was the client's alone and one all the time: not one that several client ids share
+(of a user), that was set or changed in between, nor with what was recorded lost or forgotten (a broker that stopped).
+"""
+
+MUTES = (2,)
+"""The release from which on an answer leaves at once, and its connection is muted (KIP-219)."""
 
 SCHEMA = pa.schema(
     [
@@ -107,16 +133,15 @@ class _Planned:
         }
 
 
-def _planned(windows: dict[str, tuple[int, int]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _planned(windows: dict[str, tuple[int, int, bool]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = ((batch, row) for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
     for client, group in groupby((row for _, row in rows), key=lambda row: row[:4]):
         planned: list[_Planned] = []
-        for _, _, api, _, at_ms, conn, seq, waited_ms, empty, by_this, value, real, least in group:
+        for _, _, api, _, at_ms, conn, seq, waited_ms, empty, by_this, value, known in group:
             if not planned:
-                known = real if real is not None and real == least else None
                 quotas = sorted({*QUOTAS, *((known * times for times in AROUND) if known else ())})
-                samples, window_ms = windows[client[0]]
-                planned = [_Planned(q, q == known, samples, window_ms, api == "Fetch") for q in quotas]
+                samples, window_ms, holds = windows[client[0]]
+                planned = [_Planned(q, q == known, samples, window_ms, api == "Fetch" and not holds) for q in quotas]
             request = Request(seq, conn, at_ms, value, waited_ms, bool(empty))
             decided = {seq: waited_ms} if by_this or not waited_ms else {}
             for one in planned:
@@ -126,13 +151,15 @@ def _planned(windows: dict[str, tuple[int, int]], batches: Iterable[pa.RecordBat
         yield pa.RecordBatch.from_pylist([one.row(client) for one in planned], SCHEMA)
 
 
-def windows_of(tables: Tables) -> dict[str, tuple[int, int]]:
-    """run to (samples, window in ms) of its quotas."""
+def windows_of(tables: Tables) -> dict[str, tuple[int, int, bool]]:
+    """run to (samples, window in ms) of its quotas, and whether throttled answers are held back, with all that is in them (before 2.0)."""
     found = {}
     for row in tables.events.where("kind = 'meta'").select("run", "facts").collect():
-        config = json.loads(row.facts).get("config") or {}
+        facts = json.loads(row.facts)
+        config = facts.get("config") or {}
+        release = tuple(int(part) for part in str(facts.get("release") or "3.9").split("."))
         samples = int(config.get("quota.window.num", 11))
-        found[row.run] = samples, 1000 * int(config.get("quota.window.size.seconds", 1))
+        found[row.run] = samples, 1000 * int(config.get("quota.window.size.seconds", 1)), release < MUTES
     return found
 
 
@@ -140,6 +167,7 @@ def planned(tables: Tables) -> DataFrame:
     """One row for each client, kind of bytes, broker and quota."""
     windows = windows_of(tables)
     tables.requests.createOrReplaceTempView("requests")
+    tables.events.createOrReplaceTempView("events")
     charged = tables.requests.sparkSession.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
     keys = ["run", "broker", "api", "client_id"]
     columns = [
@@ -151,8 +179,7 @@ def planned(tables: Tables) -> DataFrame:
         "empty",
         "by_this_quota",
         "value",
-        "real_bound",
-        "least_bound",
+        "known_bound",
     ]
     sorted_rows = charged.select(columns).repartition(*keys).sortWithinPartitions(*keys, "clock_ms", "seq")
     return sorted_rows.mapInArrow(lambda batches: _planned(windows, batches), DDL).orderBy(

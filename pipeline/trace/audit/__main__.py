@@ -87,7 +87,7 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
 
 
 def remarks(store: Store, tables: Tables) -> list[str]:
-    """What the tables lack: ends of files, and what a recorder had no room for."""
+    """What the tables lack: ends of files, what a recorder had no room for, and packets that are no Kafka or cannot be read (TLS)."""
     said = [text for run in store.manifest().values() for text in run["told"]]
     dropped = (
         tables.events.where("kind = 'dropped'")
@@ -99,6 +99,9 @@ def remarks(store: Store, tables: Tables) -> list[str]:
     for row in dropped.collect():
         most = max(json.loads(facts).get("entries", 0) for facts in row.facts)
         said.append(f"run {row.run}: {most:,} entries were dropped while it was recorded")
+    for row in tables.events.where("kind = 'left_out'").orderBy("run").collect():
+        packets = ", ".join(f"{n:,} {why}" for why, n in json.loads(row.facts)["packets"].items())
+        said.append(f"run {row.run}: packets of the capture that are in no table: {packets}")
     return said
 
 

@@ -32,14 +32,7 @@ def not_skipped(tables: Tables) -> DataFrame:
     """A fetch that goes from below an acknowledged batch to behind it has it: where no policy but "delete" is known to hold for its topic.
     Rows are the acknowledged batches of such topics that an answer went over; those that are in it are found by their first offset."""
     rows = tables.sql(f"""
-        WITH policies AS (
-            SELECT run, get_json_object(facts, '$.topic') AS where_,
-                   max(get_json_object(facts, '$.configs["cleanup.policy"]') IS NOT NULL
-                       AND get_json_object(facts, '$.configs["cleanup.policy"]') LIKE '%compact%') AS compacts
-            FROM audit_events WHERE kind = 'topic' GROUP BY run, get_json_object(facts, '$.topic')
-        ), defaults AS (SELECT run, max(policy LIKE '%compact%') AS compacts FROM audit_settings GROUP BY run
-        ), plain AS (
-            SELECT /*+ BROADCAST(d) */ p.run, p.where_ FROM policies p JOIN defaults d USING (run) WHERE NOT p.compacts AND NOT d.compacts
+        WITH plain AS (SELECT run, where_ FROM audit_policies WHERE NOT compacts
         ), neighbours AS (
             SELECT run, seq, broker, {NAMED}, partition, base_offset AS until_offset,
                    lag(last_offset) OVER (PARTITION BY run, seq, topic, topic_id, partition ORDER BY place) + 1 AS from_offset, ready_ns, begun_ns

@@ -6,6 +6,7 @@ Must never know a rule.
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,9 +25,10 @@ HOLDS, BROKEN, NOT_EXERCISED = "holds", "broken", "not exercised"
 
 class Tables:
     """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
-    audit_partitions, audit_batches and audit_events, and two more:
+    audit_partitions, audit_batches and audit_events, and three more:
 
     audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
+    audit_policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
     audit_cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (at_ns): when records may have gone from the end of a log,
     or another log came in the place of one.
     """
@@ -39,7 +41,7 @@ class Tables:
         self._spark = requests.sparkSession
         for name in ("requests", "partitions", "batches", "events"):
             getattr(self, name).createOrReplaceTempView(f"audit_{name}")
-        for name, query in (("audit_settings", SETTINGS), ("audit_cuts_of", CUTS)):
+        for name, query in (("audit_settings", SETTINGS), ("audit_policies", POLICIES), ("audit_cuts_of", CUTS)):
             # Few rows that many rules join: made once.
             self.sql(query).coalesce(1).localCheckpoint().createOrReplaceTempView(name)
 
@@ -72,6 +74,14 @@ SETTINGS = """
            CAST(one.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, one.settings['log.cleanup.policy'] AS policy,
            one.settings['replica.selector.class'] AS selector
     FROM told WHERE one.settings IS NOT NULL"""
+POLICIES = """
+    WITH told AS (
+        SELECT run, get_json_object(facts, '$.topic') AS where_,
+               max(coalesce(from_json(facts, 'configs map<string, string>').configs['cleanup.policy'] LIKE '%compact%', false)) AS compacts
+        FROM audit_events WHERE kind = 'topic' GROUP BY run, get_json_object(facts, '$.topic')
+    ), defaults AS (SELECT run, max(policy LIKE '%compact%') AS compacts FROM audit_settings GROUP BY run)
+    SELECT told.run, where_, told.compacts OR defaults.compacts AS compacts FROM told JOIN defaults USING (run)
+    WHERE told.compacts OR defaults.compacts IS NOT NULL"""
 CUTS = """
     WITH seen AS (
         SELECT run, at_ns, kind, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
@@ -126,11 +136,11 @@ class Outcome(NamedTuple):
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 
     def how_to_see(self, trace: str) -> str:
-        """Where the frames of the worst row are. trace: as it is written in a command."""
+        """Where the frames of the worst row are. trace: its path."""
         worst = self.sample[0]
         if captures.NAMED.search(worst["run"]):
             return f"Wireshark, {worst['run']}, frame.number == {worst['seq'] // SEQ_PER_PACKET}"
-        return f"kafkaproto trace cut {trace} --seq {worst['seq']} --out rule-{self.rule.number.replace(' ', '-')}.pcap"
+        return f"kafkaproto trace cut {shlex.quote(trace)} --seq {worst['seq']} --out rule-{self.rule.number.replace(' ', '-')}.pcap"
 
     @property
     def verdict(self) -> str:

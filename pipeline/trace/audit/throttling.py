@@ -64,12 +64,13 @@ def empty_fetch(tables: Tables) -> DataFrame:
 def taken_back(tables: Tables) -> DataFrame:
     """Two throttles of one client by one quota for consumers, one after the other: what is recorded at the second is at most what was
     at the first, without the bytes of that answer, with those of this one and of all that were sent in between. A sensor that several
-    client ids share (a quota of a user alone) is not asked about."""
+    client ids share (a quota of a user alone) is not asked about, nor a run that lacks entries."""
     return tables.sql(f"""
         WITH counted AS (
             SELECT *, sum(CASE WHEN decided_ms = 0 THEN bytes_out ELSE 0 END) OVER (
                 PARTITION BY run, broker, client_id ORDER BY ready_ns, seq) AS sent
-            FROM audit_requests WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND decided_ms IS NOT NULL
+            FROM audit_requests LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind = 'dropped') d USING (run)
+            WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND decided_ms IS NOT NULL
         ), recorded AS (
             SELECT *, quota_rate * quota_window_ms / 1000 AS total, lag(quota_rate * quota_window_ms / 1000) OVER c AS before,
                    lag(quota_value) OVER c AS before_value, lag(sent) OVER c AS before_sent, lag(seq) OVER c AS before_seq

@@ -77,18 +77,22 @@ class Progress:
 def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path, list[Outcome], list[str]]:
     """Write the page; its path, what the rules say, and what has to be said of the trace.
 
-    Raises TraceError where there is no trace, and StoreError where there are no tables or not the run that is asked for.
+    Raises TraceError where there is no trace, or none that can be read, and StoreError where there are no tables or not the run that is asked for.
     """
-    said = []
+    said: list[str] = []
+    mine: list[str] = []
     if wanted.trace is not None:
         progress.note(f"tables of {wanted.trace}")
         counts, told = build(wanted.trace, wanted.out, partial(with_spark, spark, progress=progress.note))
         said = [one.text for one in told]
+        mine = [run.name for run in runs_of(wanted.trace)[0]]
+        if not mine:
+            raise TraceError("; ".join(said))
         for run, rows in counts.items():
             progress.note(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}")
     store = Store(wanted.out)
     with store.at_work():
-        run = _run(store, wanted.run)
+        run = _run(store, wanted.run, mine)
         against = None if wanted.against is None else _run(store, wanted.against)
         every = Tables.of(spark, wanted.out)
         answers: list[Answer] = [*ANSWERS]
@@ -113,7 +117,7 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
 
 
 def _asked(rule: Rule, tables: Tables, progress: Progress) -> Outcome:
-    progress.note(f"rule {rule.number} of {len(RULES)} checks: {rule.statement}")
+    progress.note(f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}")
     return outcome(rule, tables)
 
 
@@ -151,13 +155,13 @@ def at_hand(spark: SparkSession, tables: Tables, requests: int) -> Iterator[Tabl
             frame.unpersist()
 
 
-def _run(store: Store, asked: str | None) -> str:
-    """The run that is asked for; without one the latest. Raises StoreError where it is not there."""
+def _run(store: Store, asked: str | None, among: Sequence[str] = ()) -> str:
+    """The run that is asked for; without one the latest, of those of the trace if one was given. Raises StoreError where it is not there."""
     runs = store.manifest()
     if not runs:
         raise StoreError(f"{store.path} holds no tables: give a trace to make them of")
     if asked is None:
-        return max(runs, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
+        return max(among or runs, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
     if asked not in runs:
         raise StoreError(f"{store.path} has no run {asked!r}; it has {', '.join(sorted(runs))}")
     return asked
@@ -239,7 +243,8 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     """A folder of tables can be given in place of a trace."""
     given: Path = options.trace
     is_tables = options.out is None and given.is_dir() and (given / "_manifest.json").is_file()
-    out = options.out or (given if is_tables else given.with_name(given.resolve().name + ".tables"))
+    beside = given if given.name.strip(".") else given.resolve()  # "." and ".." have no name of their own
+    out = options.out or (given if is_tables else beside.with_name(f"{beside.name}.tables"))
     return Wanted(out, None if is_tables else given, options.run, options.against, options.release)
 
 

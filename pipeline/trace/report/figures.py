@@ -7,6 +7,7 @@ nothing to draw.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from io import StringIO
 from itertools import groupby
@@ -71,7 +72,7 @@ def swim_lanes(rows: Rows) -> str | None:
             axes.broken_barh(work, (at - 0.3, 0.6), facecolor=SERIES[0])
             mutes = [(r["ready_ms"], r["muted_ms"]) for r in group if r["muted_ms"]]
             axes.broken_barh(mutes, (at - 0.15, 0.3), facecolor=BAD)
-        axes.set_yticks(range(len(lanes)), [_label(f"{c} · {conn}") for (conn, c), _ in reversed(lanes)])
+        axes.set_yticks(range(len(lanes)), [f"{_label(c)} · {conn}" for (conn, c), _ in reversed(lanes)])
         axes.set_xlabel(f"ms from second {rows[0]['window_begins_s']:g} of the trace on")
         axes.set_xlim(0, 5000)
         axes.grid(axis="y", visible=False)
@@ -107,6 +108,7 @@ def rates(rows: Rows) -> str | None:
         upper.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _short(v) if v == 0 or v >= LEAST_RATE else ""))
         upper.tick_params(labelbottom=False)
         lower.set_ylabel("throttle, ms")
+        lower.set_ylim(bottom=0)
         lower.set_xlabel("seconds of the trace; broken lines are quotas")
         _legend(upper, *upper.get_legend_handles_labels())
         return done()
@@ -206,7 +208,7 @@ def latency(rows: Rows) -> str | None:
         axes.set_ylim(len(labels) - 0.5, -0.5)
         axes.set_xscale("symlog", linthresh=0.1)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-        axes.set_xlabel("ms (quantiles of each part; their sum is no quantile of the whole)")
+        axes.set_xlabel("ms, logarithmic above 0.1 (quantiles of each part; their sum is no quantile of the whole)")
         axes.grid(axis="y", visible=False)
         _legend(axes, *axes.get_legend_handles_labels())
         return done()
@@ -233,8 +235,8 @@ def racks(rows: Rows) -> str | None:
             axes.text(x, y, _short(count), ha="center", va="center", color=INK)
         axes.set_xlim(-0.5, len(brokers) - 0.5)
         axes.set_ylim(len(clients) - 0.5, -0.5)
-        axes.set_xticks(range(len(brokers)), brokers)
-        axes.set_yticks(range(len(clients)), clients)
+        axes.set_xticks(range(len(brokers)), [_label(rack, 26) for rack in brokers])
+        axes.set_yticks(range(len(clients)), [_label(rack) for rack in clients])
         axes.set(xlabel="rack of the broker", ylabel="rack of the client")
         axes.grid(visible=False)
         return done()
@@ -255,10 +257,16 @@ def records(sizes: Rows, costs: Rows) -> str | None:
         upper.set_xticks(range(len(sizes)), labels)
         upper.set(xlabel="records in a fetch answer, from this many on", ylabel="fetches")
         upper.grid(axis="x", visible=False)
-        lower.barh(range(len(shown)), [r["requests_per_1000_records"] for r in shown], color=SERIES[1], height=0.7)
+        for at, r in enumerate(shown):  # points, as no bar begins at nought where the scale is logarithmic
+            cost = r["requests_per_1000_records"]
+            lower.plot(cost, at, "o", color=SERIES[1])
+            lower.annotate(_short(cost), (cost, at), (6, 0), textcoords="offset points", va="center", fontsize=8)
         lower.set_yticks(range(len(shown)), [_label(r["client"]) for r in shown])
-        lower.invert_yaxis()
         lower.set_xscale("log")
+        lower.set_ylim(len(shown) - 0.5, -0.5)
+        lower.margins(x=0.15)
+        lower.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _short(v)))
+        lower.xaxis.set_minor_formatter("")
         lower.set_xlabel("requests of any kind for 1000 records")
         lower.grid(axis="y", visible=False)
         return done()
@@ -351,7 +359,9 @@ class _figure:
 
     def _svg(self) -> str:
         file = StringIO()
-        self._figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # the reader's fonts draw the text
+            self._figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         text = file.getvalue()
         text = text[text.index("<svg") :]
         for colour, name in _NAMES.items():
@@ -385,7 +395,10 @@ def _short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _label(text: str, most: int = LONGEST_LABEL) -> str:
-    """Short enough to leave room for the picture; a $ would be taken for mathematics, a _ in front hides a legend."""
-    text = str(text).replace("$", r"\$")
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"
+def _label(text: str | None, most: int = LONGEST_LABEL) -> str:
+    """Short enough to leave room for the picture, and on one line; a $ would be taken for mathematics, a _ in front hides a legend."""
+    if not text:
+        return "(none)" if text is None else "(empty)"
+    text = "".join(c if c.isprintable() else "·" for c in text)
+    text = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"
+    return text.replace("$", r"\$").replace("_", "\u200b_", text.startswith("_"))

@@ -71,7 +71,9 @@ def page(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     broken = [one for one in outcomes if one.broken]
-    mood = "holds" if not broken else "broken" if any(one.rule.severity == ERROR for one in broken) else "warned"
+    mood = "broken" if any(one.rule.severity == ERROR for one in broken) else "warned" if broken else ""
+    if not broken and any(one.verdict == HOLDS for one in outcomes):  # of nothing exercised nothing holds
+        mood = "holds"
     return environment.get_template("page.html.j2").render(
         title=facts.title,
         verdict=verdict,
@@ -165,7 +167,11 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             ]
         case "ledger":
             return [
-                ("partitions", "What became of acknowledged records.", figures.delivered(rows("partitions"))),
+                (
+                    "partitions",
+                    "What became of acknowledged records: the partitions with the most lost, doubled or acknowledged ones, at most 20.",
+                    figures.delivered(rows("partitions")),
+                ),
                 (
                     "offsets",
                     "Offsets over time: lag is the distance from what was produced to where a reader is.",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import nullcontext
 from html.parser import HTMLParser
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkaproto.trace.format import Exchange
+from kafkaproto.trace.pcap import End, Talk, file_header
 from pipeline.capture.files import Capture
 from pipeline.trace.answers.answer import Found, Query
 from pipeline.trace.audit.rule import Tables, outcome
@@ -205,6 +207,15 @@ def test_where_nothing_is_known_nothing_is_drawn_and_the_page_says_so() -> None:
         {},
     )
     assert "<figure" not in text and text.count("Nothing in this trace tells.") == len(ANSWERS) and "a remark" in text
+    assert '<div class="verdict ">' in text  # not in the colour of what holds
+
+
+def test_labels_of_pictures_are_what_clients_and_racks_are_called() -> None:
+    named = [{"client_rack": "${env:A}-${env:B}", "broker_rack": "a", "topic": "t", "bytes": 5}]
+    assert "${env:A}-${env:B}" in str(figures.racks(named))
+    moment = {"at_s": 0, "width_s": 1, "bytes_a_second": 9.0, "bound": None, "throttle_ms": 0}
+    drawn = str(figures.rates([{"client_id": name, **moment} for name in (None, "", "_x", "a\nb", "\x01\u65e5")]))
+    assert all(label in drawn for label in ("(none)", "(empty)", "_x", "a·b", "·\u65e5"))
 
 
 def test_a_table_that_is_long_says_how_long() -> None:
@@ -241,8 +252,39 @@ def test_the_command_makes_the_page_of_tables_and_tells_machines(
     told = tmp_path / "told.json"
     assert main([str(report.parent), "--run", "before", "--json", str(told)]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("0 of ") and f"The page: {report}" in said.out and "rule 4 of " in said.err
+    assert said.out.startswith("0 of ") and f"The page: {report}" in said.out and "rule 4 (" in said.err
     assert json.loads(told.read_text())["status"] == 0
     assert "run before" in report.read_text()
     assert main([str(report.parent), "--run", "never"]) == 3
     assert "has no run 'never'; it has after, before" in capsys.readouterr().err
+
+
+def test_a_file_that_is_nothing_and_a_capture_of_something_else_are_told_and_a_folder_of_captures_is_read(
+    tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    (tmp_path / "foreign.kptrace").write_bytes(b"a,b")
+    assert main([str(tmp_path / "foreign.kptrace")]) == 3
+    assert "foreign.kptrace is no trace" in capsys.readouterr().err
+    captures = tmp_path / "captures"
+    captures.mkdir()
+    with (captures / "web.pcap").open("wb") as file:
+        file.write(file_header())
+        talk = Talk(file, End(ip_address("127.0.0.1"), 40_000), End(ip_address("127.0.0.1"), 80))
+        talk.open(1)
+        talk.client_sends(2, b"GET / HTTP/1.1\r\n\r\n")
+    assert main([str(captures)]) == 0
+    said = capsys.readouterr()
+    assert f"note: {captures / 'web.pcap'}: no request of Kafka is in this capture" in said.out
+    assert "note: run web.pcap: packets of the capture that are in no table: " in said.out
+    assert (tmp_path / "captures.tables" / "report.html").exists()
+
+
+def test_a_trace_that_is_the_current_folder_has_its_tables_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["."]) == 3
+    assert "holds no trace" in capsys.readouterr().err

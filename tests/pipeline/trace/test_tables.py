@@ -124,6 +124,15 @@ def test_a_torn_end_a_foreign_file_and_a_future_one_are_told_and_the_rest_is_use
     assert "run damaged: 8 requests" in said.out and "run torn: 7 requests" in said.out
 
 
+def test_a_copy_of_a_file_is_told_and_not_counted_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "trace"
+    path = write(trace, traffic(), "r")
+    (trace / "r-copy.kptrace").write_bytes(path.read_bytes())
+    assert tables.main([str(trace), str(tmp_path / "out"), "--without-spark"]) == 2
+    said = capsys.readouterr()
+    assert "run r: 8 requests" in said.out and "r-copy.kptrace begins as" in said.err
+
+
 def test_where_there_is_no_trace_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "trace").mkdir()
     with pytest.raises(TraceError, match="holds no trace"):

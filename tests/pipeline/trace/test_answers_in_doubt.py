@@ -1,0 +1,169 @@
+"""What an answer must not claim: quotas that were not in force all the time, losses that are none, waiting that is counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.server.tracing import meta_of
+from broker.testing.memory import VirtualCluster
+from broker.trace import Recorder
+from kafkaproto.records.batch import NewRecord, build_batch
+from kafkaproto.trace.format import Entry, Event, Exchange
+from pipeline.trace import tables as job
+from pipeline.trace.answers import latency, ledger, throttles, what_if
+from pipeline.trace.audit import durability, offsets, throttling
+from pipeline.trace.audit.rule import Tables
+from tests.broker.wire import batch, fetch, limit, produce
+from tests.pipeline.trace.recorded import write
+from tests.pipeline.trace.test_answers import told
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+QUOTA = 10_000
+SENT_BYTES = 9_000
+TIMESTAMP = 1_700_000_000_000
+
+
+def recorded(
+    spark: Any,
+    folder: Path,
+    play: Callable[[VirtualCluster], None],
+    kept: Callable[[list[Entry]], list[Entry]] = list,
+    **options: Any,
+) -> Tables:
+    """kept: of what was recorded."""
+    folder.mkdir(exist_ok=True)
+    entries: list[Entry] = []
+    cluster = VirtualCluster(1, {"quota.window.num": "3"}, **options)
+    meta = meta_of(cluster.state)
+    cluster.state.record(Recorder(entries.append))
+    cluster.topic("t")
+    play(cluster)
+    cluster.run()
+    write(folder / "trace", kept(entries), **meta)
+    job.build(folder / "trace", folder / "out", job.without_spark)
+    return Tables.of(spark, folder / "out")
+
+
+def sends(cluster: VirtualCluster, client_id: str, times: int, version: int = 9) -> None:
+    client = cluster.connect(client_id=client_id)
+    for _ in range(times):
+        answer = client.ask(produce("t", batch(b"x" * SENT_BYTES)), version)
+        cluster.advance(answer.throttle_time_ms + 10)
+
+
+def test_only_a_quota_that_was_one_client_s_own_all_the_time_is_in_force(spark: Any, tmp_path: Path) -> None:
+    def changed(cluster: VirtualCluster) -> None:
+        limit(cluster, "same", producer_byte_rate=QUOTA)
+        limit(cluster, "changed", producer_byte_rate=QUOTA)
+        first = cluster.connect(client_id="late")
+        first.ask(produce("t", batch(b"x" * SENT_BYTES)), 9)
+        limit(cluster, "late", producer_byte_rate=QUOTA)
+        late = cluster.connect(client_id="late")
+        for _ in range(4):
+            cluster.advance(late.ask(produce("t", batch(b"x" * SENT_BYTES)), 9).throttle_time_ms)
+        sends(cluster, "changed", 4)
+        limit(cluster, "changed", producer_byte_rate=100 * QUOTA)
+        sends(cluster, "changed", 4)
+        sends(cluster, "same", 4)
+
+    def shared(cluster: VirtualCluster) -> None:
+        limit(cluster, None, user="ANONYMOUS", producer_byte_rate=QUOTA)
+        for _ in range(3):
+            sends(cluster, "one", 1)
+            sends(cluster, "other", 1)
+
+    def in_force(play: Callable[[VirtualCluster], None]) -> list[tuple[str, int]]:
+        plan = told(what_if.ANSWER, "planned", recorded(spark, tmp_path / play.__name__, play))
+        return [(r["client_id"], r["differs_from_the_broker"]) for r in plan if r["in_force"]]
+
+    assert in_force(changed) == [("same", 0)]
+    assert in_force(shared) == []
+
+
+def test_an_answer_that_was_held_back_is_planned_as_it_was_and_waited_once(spark: Any, tmp_path: Path) -> None:
+    def play(cluster: VirtualCluster) -> None:
+        limit(cluster, "h", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
+        client = cluster.connect(client_id="h")
+        for _ in range(6):
+            client.send(produce("t", batch(b"x" * SENT_BYTES)), 5)
+            cluster.advance(700)
+        cluster.advance(20_000)
+        for at in range(6):
+            client.send(fetch(("t", 0, at), max_bytes=SENT_BYTES), 6)
+            cluster.advance(700)
+        cluster.advance(20_000)
+
+    tables = recorded(spark, tmp_path, play, release_name="1.1")
+    real = [r for r in told(what_if.ANSWER, "planned", tables) if r["in_force"]]
+    assert real and all(r["differs_from_the_broker"] == 0 for r in real)
+    throttled = sum(r["throttled_ms"] for r in told(throttles.ANSWER, "clients", tables))
+    assert throttled == sum(r["throttled_ms"] for r in real) > 0
+    parts = {(r["api"], r["part"]): r["most_ms"] for r in told(latency.ANSWER, "parts", tables)}
+    assert all(parts[r["api"], "handled or waiting"] < r["longest_ms"] for r in real)
+
+
+def test_what_throttles_take_of_the_time_is_never_more_than_all_of_it(spark: Any, tmp_path: Path) -> None:
+    """Where the broker's clock is moved by hand, and the monotonic one is not."""
+
+    def play(cluster: VirtualCluster) -> None:
+        limit(cluster, "p", producer_byte_rate=QUOTA)
+        sends(cluster, "p", 5)
+
+    [one] = told(throttles.ANSWER, "clients", recorded(spark, tmp_path, play))
+    assert one["throttled_ms"] > 1000 and one["percent_of_time"] <= 100
+
+
+def test_what_a_recorder_dropped_is_not_taken_for_bytes_that_a_broker_counted_wrongly(
+    spark: Any, tmp_path: Path
+) -> None:
+    def play(cluster: VirtualCluster) -> None:
+        limit(cluster, "r", consumer_byte_rate=QUOTA)
+        sends(cluster, "p", 1)
+        client = cluster.connect(client_id="r")
+        for _ in range(12):
+            cluster.advance(client.ask(fetch(("t", 0, 0)), 11).throttle_time_ms + 10)
+
+    def dropped(entries: list[Entry]) -> list[Entry]:
+        """Without fetches that got their data, behind the first throttle."""
+        whole = [isinstance(one, Exchange) and one.response_records and not one.throttle_ms for one in entries]
+        first = next(i for i, one in enumerate(entries) if isinstance(one, Exchange) and one.throttle_ms)
+        left = [one for i, one in enumerate(entries) if i < first or not whole[i]]
+        assert len(left) < len(entries)
+        return [*left, Event("dropped", {"seq": 0, "clock_ms": 0, "broker": -1, "entries": len(entries) - len(left)})]
+
+    all_of_it = throttling.taken_back(recorded(spark, tmp_path / "whole", play))
+    assert all_of_it.count() > 0 == all_of_it.where("broken").count()
+    assert throttling.taken_back(recorded(spark, tmp_path / "part", play, dropped)).where("broken").count() == 0
+
+
+def test_what_compaction_took_is_not_lost_and_a_topic_that_is_made_again_is_another(spark: Any, tmp_path: Path) -> None:
+    def play(cluster: VirtualCluster) -> None:
+        cluster.topic("c", cleanup_policy="compact", segment_bytes="300", min_cleanable_dirty_ratio="0.01")
+        client = cluster.connect(client_id="x")
+        for value in range(8):
+            client.ask(produce("c", build_batch([NewRecord(b"%d" % value * 100, b"k", TIMESTAMP)])), 9)
+        cluster.state.upkeep.compaction.clean("c", 0, cluster.now_ms)
+        client.ask(fetch(("c", 0, 0)), 11)
+        client.ask(produce("t", batch(b"1", b"2")), 9)
+        cluster.state.controller.delete_topic("t")
+        cluster.run()
+        cluster.topic("t")
+        client.ask(produce("t", batch(b"1", b"2")), 9)
+        client.ask(fetch(("t", 0, 0)), 11)
+
+    tables = recorded(spark, tmp_path, play)
+    rows = {r["topic"]: r for r in told(ledger.ANSWER, "partitions", tables)}
+    assert (rows["t"]["acknowledged"], rows["t"]["read"], rows["t"]["unread"]) == (4, 2, 2)
+    assert rows["c"]["lost"] == 0 < rows["c"]["unread"] and rows["c"]["acknowledged"] == 8
+    for rule in (durability.not_skipped, offsets.gaps):
+        checked = rule(tables)
+        assert checked.where("topic = 'c'").count() == 0 and checked.where("broken").count() == 0
