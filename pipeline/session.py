@@ -1,4 +1,5 @@
-"""One Spark session, with Spark's real Kafka connector or without it, set for short runs on few cores.
+"""One Spark session, with Spark's real Kafka connector or without it, set for short runs on few cores; where `spark-submit` has started this
+process, that of the cluster which it names, with the settings that it was given.
 
 The connector comes through `spark.jars.packages` into a cache outside the source tree: the second run downloads nothing.
 """
@@ -20,6 +21,12 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 """The one 4.x whose jars can all be had; its version must be that of pyspark."""
 
 
+RESULTS = {"spark.sql.session.timeZone": "UTC"}
+"""What tables and answers depend on, wherever they are made."""
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by `spark-submit` for the Python that it starts, whose JVM is there already."""
+
+
 def cache_folder() -> Path:
     """Where jars are kept: `$KAFKAPROTO_CACHE`, else `~/.cache/kafkaproto`."""
     return Path(os.environ.get("KAFKAPROTO_CACHE") or Path.home() / ".cache" / "kafkaproto")
@@ -32,23 +39,26 @@ def fetched() -> bool:
 
 
 def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
-    """What makes a session start and answer quickly. scratch: a folder for what Spark writes."""
+    """What makes a session of this machine start and answer quickly. scratch: a folder for what Spark writes."""
     packages = {"spark.jars.packages": CONNECTOR, "spark.jars.ivy": str(cache_folder() / "spark-ivy")}
-    return (packages if connector else {}) | {
-        "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.default.parallelism": "2",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.streaming.stopTimeout": "20s",
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.local.dir": str(scratch / "local"),
-        "spark.log.level": "ERROR",
-    }
+    return (
+        (packages if connector else {})
+        | RESULTS
+        | {
+            "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.default.parallelism": "2",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.streaming.stopTimeout": "20s",
+            "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+            "spark.local.dir": str(scratch / "local"),
+            "spark.log.level": "ERROR",
+        }
+    )
 
 
 def scratch_folder() -> Path:
@@ -58,12 +68,16 @@ def scratch_folder() -> Path:
 
 
 def start(name: str, scratch: Path, log: TextIO, connector: bool = True) -> SparkSession:
-    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end.
+    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end, which a
+    driver that was submitted leaves in its own output.
 
     Raises RuntimeError when this pyspark is not the one that the connector belongs to.
     """
     import pyspark
+    from pyspark.sql import SparkSession
 
+    if SUBMITTED in os.environ:
+        return _with(SparkSession.builder, RESULTS).getOrCreate()
     wanted = CONNECTOR.rsplit(":", 1)[1]
     if connector and pyspark.__version__ != wanted:
         raise RuntimeError(
@@ -71,13 +85,15 @@ def start(name: str, scratch: Path, log: TextIO, connector: bool = True) -> Spar
         )
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
-
     builder = SparkSession.builder.master("local[2]").appName(name)
-    for key, value in settings(scratch, connector).items():
-        builder = builder.config(key, value)
     with _errors_into(log):
-        return builder.getOrCreate()
+        return _with(builder, settings(scratch, connector)).getOrCreate()
+
+
+def _with(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSession.Builder:
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafkaproto.trace.format import SUFFIX, TraceError
+from kafkaproto.trace.format import SUFFIX, Entry, TraceError
 from pipeline.capture import reading as captures
 from pipeline.trace import reading as traces
 from pipeline.trace.reading import Run, Told
@@ -33,3 +33,8 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Told
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
     """(table, rows) of a run."""
     return captures.batches(run) if run.capture else traces.batches(run)
+
+
+def entries(run: Run) -> Iterator[Entry]:
+    """Exchanges and events of a run, as far as they can be read."""
+    return captures.entries(run) if run.capture else traces.entries(run, [])

@@ -32,7 +32,7 @@ class Pass:
     def __init__(self, run: str, path: Path, ports: frozenset[int]) -> None:
         self._run = run
         self._path = path
-        self._ports = ports
+        self.ports = ports
         self.left_out: Counter[str] = Counter()
         self.told: list[Told] = []
 
@@ -45,7 +45,7 @@ class Pass:
                 except LeftOut as why:
                     self.left_out[str(why)] += 1
                     continue
-                if self._ports and not self._ports & {one.source_port, one.to_port}:
+                if self.ports and not self.ports & {one.source_port, one.to_port}:
                     self.left_out[ANOTHER_PORT] += 1
                     continue
                 source, to = End(one.source, one.source_port), End(one.to, one.to_port)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkaproto.trace.format import Event, TraceError
+from kafkaproto.trace.format import Entry, Event, TraceError
 from pipeline.capture.connections import Pair
 from pipeline.capture.connections import Told as ToldOfConnection
 from pipeline.capture.conversation import UNKNOWN_BROKER
@@ -118,26 +118,34 @@ def events(run: Run, filled: Filled, left_out: Counter[str]) -> list[Row]:
     return [row for one in told for _, row in rows.of(one)]
 
 
+def entries(run: Run) -> Iterator[Entry]:
+    """What all connections of a file say, as it would stand in a trace."""
+    for told in _told(Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"])), Counter()):
+        yield told.entry
+
+
+def _told(read: Pass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
+    """left_out: packets of no row are counted there."""
+    pairs: dict[Ends, Pair] = {}
+    for ends, seen in read.segments():
+        if ends not in pairs:
+            pairs[ends] = Pair(ends, read.ports)
+        yield from pairs[ends].take(seen)
+    for pair in pairs.values():
+        yield from pair.end()
+        left_out.update(pair.left_out)
+
+
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
     """(table, rows) of a run, all at its end; last what has to be said of its file, as table `TOLD`."""
     read = Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
-    pairs: dict[Ends, Pair] = {}
     tabled = Tabled(run)
     found: dict[str, list[tuple[str, Row]]] = {table: [] for table in TABLES}
-
-    def note(told: Iterable[ToldOfConnection]) -> None:
-        for one in told:
-            for table, row in tabled.rows(one):
-                found[table].append((one.server, row))
-
-    for ends, seen in read.segments():
-        if ends not in pairs:
-            pairs[ends] = Pair(ends, frozenset(run.meta["ports"]))
-        note(pairs[ends].take(seen))
-    left_out = Counter(read.left_out)
-    for pair in pairs.values():
-        note(pair.end())
-        left_out += pair.left_out
+    left_out: Counter[str] = Counter()
+    for one in _told(read, left_out):
+        for table, row in tabled.rows(one):
+            found[table].append((one.server, row))
+    left_out.update(read.left_out)
     filled = Filled(tabled.known, tabled.servers)
     whole: dict[str, list[dict[str, Any]]] = {
         table: sorted((filled.fill(row, server) for server, row in rows), key=lambda row: row["seq"])

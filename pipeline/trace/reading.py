@@ -81,7 +81,7 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
     rows = Rows(run.name, wall_ms, at_ns)
     told: list[Told] = []
     waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
-    for entry in _entries(run, told, note):
+    for entry in entries(run, told, note):
         for table, row in rows.of(entry):
             kept = waiting[table]
             kept.append(row)
@@ -95,8 +95,9 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
         yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in told], SCHEMAS[TOLD])
 
 
-def _entries(run: Run, told: list[Told], note: Callable[[int], None]) -> Iterator[Entry]:
-    """The header as an event, then every entry that can be read."""
+def entries(run: Run, told: list[Told], note: Callable[[int], None] = lambda _: None) -> Iterator[Entry]:
+    """The header as an event, then every entry that can be read. told: what has to be said of its files is added.
+    note: as of `batches`."""
     meta = run.meta
     begun = {"seq": 0, "clock_ms": int(meta.get("clock_ms", 0)), "at_ns": int(meta.get("at_ns", 0)), "broker": -1}
     yield Event("meta", {**meta, **begun})

@@ -67,8 +67,7 @@ def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
         if one.broken:
             lines += ["", f"rule {one.rule.number} ({one.rule.severity}): {one.rule.statement}; the worst rows:"]
             lines += ["  " + ", ".join(f"{k} {v}" for k, v in row.items() if v is not None) for row in one.sample]
-            file = f"rule-{one.rule.number.replace(' ', '-')}.pcap"
-            lines.append(f"  its frames: kafkaproto trace cut TRACE --seq {one.sample[0]['seq']} --out {file}")
+            lines.append(f"  its frames: {one.how_to_see('TRACE')}")
     return "\n".join(lines) + "\n"
 
 

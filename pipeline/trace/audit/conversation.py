@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, HELD, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,28 +60,29 @@ def in_time(tables: Tables) -> DataFrame:
         SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > max_wait_ms + {SLACK_MS} AS broken,
                CAST(waited_ms - max_wait_ms AS double) AS excess
         FROM (SELECT *, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double) AS waited_ms FROM audit_requests
-              WHERE api = 'Fetch' AND answered AND NOT held AND max_wait_ms IS NOT NULL)
+              WHERE api = 'Fetch' AND answered AND NOT {HELD} AND max_wait_ms IS NOT NULL)
     """)
 
 
 def not_early(tables: Tables) -> DataFrame:
     """By the broker's clock where that is known, as it may jump. An answer with fewer bytes than wanted is asked about where nothing else
-    explains it: all partitions are in it, none has more to give, and no quota for consumers was set that may lower what is wanted."""
+    explains it: all partitions are in it, none has more to give, and no quota for consumers may lower what is wanted: none was set, as a recorder
+    knows that is told of the broker's settings."""
     return tables.sql(f"""
         WITH asked AS (
-            SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas,
+            SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS told,
                    coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double)) AS waited_ms
             FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
             LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM audit_events
                        WHERE kind = 'quota' AND get_json_object(facts, '$.quota') = 'consumer_byte_rate') q ON q.run = r.run
-            WHERE api = 'Fetch' AND answered AND NOT held AND error = 0 AND coalesce(decided_ms, throttle_ms, 0) = 0 AND replica_id < 0
+            WHERE api = 'Fetch' AND answered AND NOT {HELD} AND error = 0 AND coalesce(decided_ms, throttle_ms, 0) = 0 AND replica_id < 0
               AND api_version >= 3 AND min_bytes > 0 AND max_wait_ms > 0 AND max_bytes > 0 AND asked_partitions > 0 AND redirects = 0
               AND more IS NOT NULL AND coalesce(window_num, {DEFAULT_WINDOW_NUM}) > 1
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
                waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess
         FROM asked
-        WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
+        WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
 
 

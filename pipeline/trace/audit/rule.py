@@ -6,10 +6,13 @@ Must never know a rule.
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.capture import files as captures
+from pipeline.capture.conversation import SEQ_PER_PACKET
 from pipeline.trace.tables import read
 
 if TYPE_CHECKING:
@@ -97,6 +100,10 @@ CUTS = """
         SELECT run, NULL, explode(array(coalesce(handled_ns, received_ns), ready_ns)) FROM audit_requests WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(at_ns) AS cuts FROM cuts GROUP BY run, where_"""
+FIRST_NEVER_HELD = 8
+HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
+"""Whether a Fetch may have been answered late for its throttle, and with all that it asked for. Where only a broker could tell: who answers this
+version is of release 2.0 or later, which keeps nothing back (KIP-219); one before it may."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
 NAMED = "coalesce(topic, topic_id) AS where_"
@@ -127,6 +134,13 @@ class Outcome(NamedTuple):
         """Where the number comes from: the dotted name of the rule's function, and its text."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
+
+    def how_to_see(self, trace: str) -> str:
+        """Where the frames of the worst row are. trace: its path."""
+        worst = self.sample[0]
+        if captures.NAMED.search(worst["run"]):
+            return f"Wireshark, {worst['run']}, frame.number == {worst['seq'] // SEQ_PER_PACKET}"
+        return f"kafkaproto trace cut {shlex.quote(trace)} --seq {worst['seq']} --out rule-{self.rule.number.replace(' ', '-')}.pcap"
 
     @property
     def verdict(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, HELD, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ def steps(tables: Tables) -> DataFrame:
                    OR coalesce(session_expected <> session_epoch AND answered_session_id = session_id AND session_id <> 0, false) AS broken,
                CAST(greatest(session_missing, session_strays, abs(session_expected - session_epoch), 0) AS double) AS excess
         FROM audit_requests r LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind IN ('dropped', 'lost')) d USING (run)
-        WHERE api = 'Fetch' AND answered AND NOT held AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)
+        WHERE api = 'Fetch' AND answered AND NOT {HELD} AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)
     """)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, HELD, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,10 +54,10 @@ def how_long(tables: Tables) -> DataFrame:
 
 
 def empty_fetch(tables: Tables) -> DataFrame:
-    return tables.sql("""
+    return tables.sql(f"""
         SELECT run, seq, client_id, coalesce(decided_ms, throttle_ms) AS throttled_ms, records_bytes,
                records_bytes > 0 AS broken, CAST(records_bytes AS double) AS excess
-        FROM audit_requests WHERE api = 'Fetch' AND answered AND coalesce(decided_ms, throttle_ms) > 0 AND NOT held
+        FROM audit_requests WHERE api = 'Fetch' AND answered AND coalesce(decided_ms, throttle_ms) > 0 AND NOT {HELD}
     """)
 
 

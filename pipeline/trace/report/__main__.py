@@ -98,7 +98,7 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
         answers: list[Answer] = [*ANSWERS]
         if against is not None:
             answers.append(diff.answer(against, run))
-        with _at_hand(spark, _of_run(every, run), store.manifest()[run]["rows"]["requests"]) as tables:
+        with at_hand(spark, _of_run(every, run), store.manifest()[run]["rows"]["requests"]) as tables:
             outcomes = _side_by_side(lambda rule: _asked(rule, tables, progress), RULES)
             results: dict[tuple[str, str], Found] = {}
             for answer in answers:
@@ -137,7 +137,7 @@ def _of_run(tables: Tables, run: str) -> Tables:
 
 
 @contextmanager
-def _at_hand(spark: SparkSession, tables: Tables, requests: int) -> Iterator[Tables]:
+def at_hand(spark: SparkSession, tables: Tables, requests: int) -> Iterator[Tables]:
     """Few rows are kept in memory, and no code is generated for them nor anything planned anew."""
     if requests > SMALL_REQUESTS:
         yield tables

@@ -13,8 +13,10 @@ from kafkaproto.api import codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.places import Place, places
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Exchange, Trace, TraceError, files_of
+from kafkaproto.trace.format import Exchange, TraceError
+from pipeline.sources import entries, runs_of
 from pipeline.trace.audit.rule import Outcome
+from pipeline.trace.reading import Run
 
 MOST_LINES = 60
 LONGEST_VALUE = 100
@@ -27,22 +29,18 @@ def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
         if one.broken and one.sample:
             wanted.setdefault((one.sample[0]["run"], one.sample[0]["seq"]), []).append(one.rule.number)
     shown: dict[str, list[str]] = {}
-    for path in _files(trace) if wanted else ():
-        try:
-            file = Trace(path)
-            run = str(file.meta.get("run", path.stem))
-            for entry in file.entries():
-                if isinstance(entry, Exchange):
-                    for number in wanted.get((run, entry.seq), ()):
-                        shown[number] = list(_told(entry))
-        except (TraceError, OSError):
-            continue  # the tables say what could not be read
+    of_runs = {run for run, _ in wanted}
+    for run in _runs(trace) if wanted else ():
+        for entry in entries(run) if run.name in of_runs else ():
+            if isinstance(entry, Exchange):
+                for number in wanted.get((run.name, entry.seq), ()):
+                    shown[number] = list(_told(entry))
     return shown
 
 
-def _files(trace: Path) -> list[Path]:
+def _runs(trace: Path) -> list[Run]:
     try:
-        return files_of(trace)
+        return runs_of(trace)[0]
     except TraceError:
         return []
 

@@ -5,7 +5,6 @@ Must never know Spark, nor where rows come from.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,7 +89,6 @@ def page(
 def _rule(one: Outcome, trace: str, exchanges: Sequence[str]) -> dict[str, Any]:
     number = one.rule.number
     told = [{k: v for k, v in row.items() if k != "excess"} for row in one.sample]
-    first = one.sample[0]["seq"] if one.sample else ""
     return {
         "id": number.replace(" ", "-"),
         "number": number,
@@ -103,7 +101,7 @@ def _rule(one: Outcome, trace: str, exchanges: Sequence[str]) -> dict[str, Any]:
         "severity": one.rule.severity,
         "table": table_html(list(told[0]), told) if told else "",
         "exchanges": exchanges,
-        "command": f"kafkaproto trace cut {shlex.quote(trace)} --seq {first} --out rule-{number.replace(' ', '-')}.pcap",
+        "command": one.how_to_see(trace) if one.sample else "",
         "query": f"# {one.query['name']}\n{one.query['source']}",
     }
 

@@ -1,4 +1,5 @@
-"""A wire that is listened to: a listener in front of a broker that hands all bytes on and notes them, with times, for a capture."""
+"""What was said on connections as a capture, and a wire that is listened to: a listener in front of a broker that hands all bytes on and notes
+them, with times."""
 
 from __future__ import annotations
 
@@ -6,21 +7,43 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.pipeline.capture.wire import CLIENT, SERVER, Line, Wire
 
 
-class Tap:
-    """`port` to connect to. to_port: where to; set it before the first connection. said: (ns, connection, by, bytes), b"": it ends there."""
+class Heard:
+    """said: (ns, connection, by, bytes), b"": it ends there."""
 
     def __init__(self) -> None:
+        self.said: list[tuple[int, int, int, bytes]] = []
+
+    def capture(self, wire: Wire, server: Callable[[int], int], path: Path) -> Path:
+        """All that was said as packets of `wire`. server: of a connection the port that it shall have gone to."""
+        lines: dict[int, Line] = {}
+        ended: dict[int, int] = {}
+        for at_ns, number, by, data in self.said:
+            wire.now_ns = max(wire.now_ns, at_ns)
+            if number not in lines:
+                lines[number] = wire.connect(40_000 + number, server(number))
+            lines[number].says(by, data)
+            if not data:
+                ended[number] = ended.get(number, 0) + 1
+                if ended[number] == 2:
+                    lines[number].close()
+        return wire.write(path)
+
+
+class Tap(Heard):
+    """`port` to connect to. to_port: where to; set it before the first connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.to_port = 0
-        self.said: list[tuple[int, int, int, bytes]] = []
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._count = 0
@@ -75,21 +98,6 @@ class Tap:
                 key.data[2].close()
         self._end.close()
         self._selector.close()
-
-    def capture(self, wire: Wire, server: int, path: Path) -> Path:
-        """All that was said as packets of `wire`. server: the port that it shall have been."""
-        lines: dict[int, Line] = {}
-        ended: dict[int, int] = {}
-        for at_ns, number, by, data in self.said:
-            wire.now_ns = max(wire.now_ns, at_ns)
-            if number not in lines:
-                lines[number] = wire.connect(40_000 + number, server)
-            lines[number].says(by, data)
-            if not data:
-                ended[number] = ended.get(number, 0) + 1
-                if ended[number] == 2:
-                    lines[number].close()
-        return wire.write(path)
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def test_a_capture_and_the_brokers_own_trace_give_the_same_tables(
 ) -> None:
     folder, tap = recorded
     wire = Wire(seed)
-    capture = tap.capture(wire, tap.port, tmp_path / "plain.pcap")
+    capture = tap.capture(wire, lambda _: tap.port, tmp_path / "plain.pcap")
     job.build(folder / "trace", tmp_path / "trace-out", job.without_spark)
     job.build(capture, tmp_path / "plain-out", job.without_spark)
     wire.disorder()
@@ -149,7 +149,7 @@ def test_spark_makes_the_tables_that_are_made_without_it(
     folder = tmp_path / "in"
     write(folder, traffic())
     wire = Wire(3)
-    tap.capture(wire, tap.port, folder / "one.pcap")
+    tap.capture(wire, lambda _: tap.port, folder / "one.pcap")
     wire.disorder()
     wire.write(folder / "one.pcap")
     late = Wire(4)

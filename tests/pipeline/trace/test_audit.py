@@ -198,6 +198,24 @@ def test_the_audits_arithmetic_is_that_of_the_broker_to_the_millisecond(spark: A
     assert len(requests) > 20
 
 
+@pytest.mark.parametrize(("version", "verdict"), [(7, HOLDS), (8, BROKEN)])
+def test_of_a_proxys_trace_an_answer_that_an_old_broker_may_have_kept_is_not_asked_about(
+    spark: Any, out: Path, version: int, verdict: str
+) -> None:
+    """Who answers a Fetch in version 8 is of release 2.0 or later, which answers at once and, to who is throttled, without records."""
+    tables = {table: rows(out.parent / "other", table) for table in TABLES}
+    unknown = [column.name for column in TABLES["requests"] if column.broker_only]
+    for row in tables["requests"]:
+        row.update(dict.fromkeys(unknown))
+    late = next(row for row in tables["requests"] if row["api"] == "Fetch" and (row["throttle_ms"] or 0) > 0)
+    late |= {"api_version": version, "ready_ns": late["ready_ns"] + 5_000_000_000, "records_bytes": 10}
+    audited = Tables(*(_frame(spark, table, some) for table, some in tables.items()))
+    found = {
+        one.rule.number: one.verdict for one in audit(audited, [r for r in RULES if r.number in ("5", "13", "17")])
+    }
+    assert found == {"5": verdict, "13": verdict, "17": HOLDS}
+
+
 def test_what_nothing_exercised_does_not_hold(spark: Any, tmp_path: Path) -> None:
     outcomes = audit(Tables.of(spark, tmp_path), RULES[:3])
     assert {one.verdict for one in outcomes} == {NOT_EXERCISED} and status(outcomes) == UNREADABLE

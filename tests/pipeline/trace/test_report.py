@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from html.parser import HTMLParser
 from ipaddress import ip_address
 from pathlib import Path
@@ -15,11 +16,17 @@ import pytest
 
 from kafkaproto.trace.format import Exchange
 from kafkaproto.trace.pcap import End, Talk, file_header
+from pipeline.capture.files import Capture
 from pipeline.trace.answers.answer import Found, Query
+from pipeline.trace.audit.rule import Tables, outcome
 from pipeline.trace.report import figures
-from pipeline.trace.report.__main__ import ANSWERS, Progress, Wanted, main, make
+from pipeline.trace.report.__main__ import ANSWERS, RULES, Progress, Wanted, main, make
+from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, table_html
+from pipeline.trace.tables import build, without_spark
 from tests.browser import browser
+from tests.pipeline.capture.test_connections import named, talk, versions
+from tests.pipeline.capture.wire import Wire
 from tests.pipeline.trace.recorded import write
 from tests.pipeline.trace.test_answers import RACKS, play
 
@@ -80,6 +87,34 @@ def test_the_verdict_comes_first_and_the_broken_rule_shows_its_frames_and_how_to
     assert "request: Produce v9" in part and "response: Produce v9" in part and "throttleTimeMs" in part
     assert re.search(r"kafkaproto trace cut \S+ --seq \d+ --out rule-4.pcap", part)
     assert "quota_bound" in part  # the query
+
+
+def test_of_a_capture_the_frames_are_shown_and_where_they_are_in_it(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The broker offers Metadata up to version 9, and is asked in 12."""
+    wire = Wire(largest=40)
+    asked, answer = named(2)
+    talk(wire.connect(), versions(1, (18, 0, 4), (3, 0, 9)), (asked, answer))
+    capture = wire.write(tmp_path / "some.pcap")
+    build(capture, tmp_path / "out", without_spark)
+
+    def made(spark: Any, wanted: Wanted, progress: Progress) -> Any:
+        assert wanted.trace == capture
+        [rule] = [rule for rule in RULES if rule.number == "7"]
+        return tmp_path, [outcome(rule, Tables.of(spark, tmp_path / "out"))], []
+
+    monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("pipeline.trace.report.__main__.make", made)
+    assert main([str(capture), "--out", str(tmp_path / "out")]) == 2
+    found = re.search(r"its frames: Wireshark, some.pcap, frame.number == (\d+)", capsys.readouterr().out)
+    assert found is not None
+    [packet] = [one for one in Capture(capture).packets() if one.number == int(found[1])]
+    assert packet.data.endswith(asked[-4:])
+
+    _, outcomes, _ = made(spark, Wanted(tmp_path / "out", capture), Progress(quiet=True))
+    [request, response] = exchanges(capture, outcomes)["7"]
+    assert "request: Metadata v12, correlation id 2" in request and "response: Metadata v12" in response
 
 
 def test_every_link_leads_somewhere_and_nothing_comes_from_a_network(report: Path) -> None:
@@ -213,8 +248,6 @@ def test_the_command_makes_the_page_of_tables_and_tells_machines(
     report: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the session that is there: what a session costs is told elsewhere."""
-    from contextlib import nullcontext
-
     monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
     told = tmp_path / "told.json"
     assert main([str(report.parent), "--run", "before", "--json", str(told)]) == 0

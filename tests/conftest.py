@@ -1,0 +1,33 @@
+"""The one Spark session of a worker, with its real Kafka connector: whoever needs one has this."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline import session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """Fails, and says what to install, when pyspark or a JDK is missing: nothing is skipped."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        pytest.fail("pyspark is missing: run `make test`, or pip install -e '.[dev,spark]'")
+    scratch = session.scratch_folder()
+    with tempfile.TemporaryFile("w+") as log, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyspark's own; what the tests warn of is theirs
+        try:
+            made = session.start("kafkaproto tests", scratch, log)
+        except Exception:  # noqa: BLE001 - whatever it is, what the JVM said belongs to it
+            log.seek(0)
+            pytest.fail("Spark did not start; what it wrote last:\n" + "".join(log.readlines()[-40:]))
+        yield made
+        made.stop()
+    shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,140 @@
+"""What the README says of clusters is done, word for word, on one of two workers whose Python has five packages: traces and captures become
+the tables that are made without Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from pipeline import pack
+from pipeline.session import cache_folder
+from pipeline.trace import tables as job
+from pipeline.trace.schema import TABLES
+from tests.pipeline.capture.test_connections import fetched, named, talk, versions
+from tests.pipeline.capture.wire import Wire
+from tests.pipeline.trace.recorded import traffic, write
+from tests.pipeline.trace.test_tables import rows
+
+ROOT = Path(__file__).resolve().parents[2]
+MASTER = "local-cluster[2,1,1024]"
+PACKAGES = ("pyspark", "pyarrow", "construct", "crc32c", "cramjam")
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""Of every JVM: the driver, and two executors."""
+SMALL = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""The defaults of this cluster: few rows are not worth the planning."""
+LOCAL_ONLY = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+"""What would decide in the place of the command."""
+
+
+def executors_python() -> Path:
+    """The Python of an environment with these packages alone, made once: it appears in one rename."""
+    wanted = [f"{name}=={metadata.version(name)}" for name in PACKAGES]
+    name = "-".join([f"{sys.version_info[0]}.{sys.version_info[1]}", *(one.replace("==", "-") for one in wanted)])
+    folder = cache_folder() / "executors" / name
+    if not folder.is_dir():
+        making = folder.with_name(f".{name}.{os.getpid()}")
+        making.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            subprocess.run([sys.executable, "-m", "venv", making], check=True)
+            pip = [making / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*pip, *wanted], check=True)
+            making.rename(folder)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Workers write beside the jars: they get a Spark of links, so that what they leave goes with the test."""
+    import pyspark
+
+    home = tmp_path / "spark"
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        if entry.name not in ("work", "conf"):
+            home.joinpath(entry.name).symlink_to(entry)
+    (home / "conf").mkdir()
+    (home / "conf" / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in SMALL.items()))
+    kept = {name: value for name, value in os.environ.items() if name not in LOCAL_ONLY}
+    yield kept | {
+        "SPARK_HOME": str(home),
+        "SPARK_CONF_DIR": str(home / "conf"),
+        "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JDK_JAVA_OPTIONS": QUICK_START,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "MASTER": MASTER,
+    }
+    shutil.rmtree(home)
+
+
+def instructions() -> str:
+    section = (ROOT / "README.md").read_text().partition("\n### On a cluster\n")[2]
+    found = re.search(r"```\n(.*?)```", section, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_the_readmes_commands_make_the_same_tables_on_a_cluster(environment: dict[str, str], tmp_path: Path) -> None:
+    trace, out, python = tmp_path / "trace", tmp_path / "out", executors_python()
+    write(trace, traffic())
+    wire = Wire(4)
+    talk(wire.connect(40_000), versions(1), fetched(2))
+    talk(wire.connect(40_001), named(1))
+    wire.write(trace / "late.pcap")
+    alone = subprocess.run(
+        [python, "-c", "import kafkaproto"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "No module named 'kafkaproto'" in alone.stderr
+
+    commands = instructions().replace("kafkaproto.zip", str(tmp_path / "kafkaproto.zip"))
+    given = environment | {"PYTHON": str(python), "TRACE": str(trace), "OUT": str(out)}
+    done = subprocess.run(["bash", "-euc", commands], cwd=ROOT, env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert len(list((tmp_path / "spark" / "work").glob("app-*/*"))) == 2
+    assert (out / "report.html").is_file() and "rules broken" in done.stdout
+
+    job.build(trace, tmp_path / "other", job.without_spark)
+    for table in TABLES:
+        assert rows(out, table) == rows(tmp_path / "other", table)
+
+
+def test_the_archive_has_of_the_broker_only_what_the_pipeline_imports_and_stands_alone(tmp_path: Path) -> None:
+    archive = tmp_path / "k.zip"
+    names = pack.pack(archive)
+    assert {name for name in names if name.startswith("broker/")} == {
+        "broker/__init__.py",
+        "broker/quota/__init__.py",
+        "broker/quota/windows.py",
+    }
+    program = "import broker, kafkaproto, pipeline.trace.tables, pipeline.trace.answers.what_if as w; print(w.__file__, broker.__file__)"
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys; sys.path[:0] = [{str(archive)!r}, {str(Path(job.pa.__file__).parents[1])!r}]; {program}",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.count(str(archive)) == 2, done.stderr
+
+
+def test_an_archive_that_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pack.main([str(tmp_path / "none" / "k.zip")]) == 2
+    assert "none/k.zip: No such file or directory" in capsys.readouterr().err

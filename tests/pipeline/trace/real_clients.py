@@ -1,0 +1,167 @@
+"""What four clients that people use do to any cluster of three brokers in racks, so that rules about it can be checked. Each writes, with
+acknowledgements and without, and reads everything in a rack where the topic's leader is not, waits at the end, and asks for an offset that
+is not there; Spark, which does none of the last two, writes and reads.
+
+Must never know who stands in between, nor a rule.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.clients.kafka_tools import JVM
+from tests.oracle.jars import kafka_jars
+
+PARTITIONS, RECORDS, VALUE_BYTES = 2, 60, 1000
+PARTITION_FETCH_BYTES = 9_000
+"""A few batches of 4 records: what is there takes several answers."""
+NOT_THERE = 1_000_000_000
+WAITS_SECONDS = 0.5
+PATIENCE_SECONDS = 60.0
+JAVA_PROGRAM = Path(__file__).with_name("AuditedClient.java")
+PYTHON, CONFLUENT, JAVA, SPARK = "kafka-python", "confluent", "java", "spark"
+"""Their client ids, or how these begin."""
+
+
+class Place(NamedTuple):
+    """rack: of the reader. topic: of `PARTITIONS` partitions, in which nobody else writes at the same time."""
+
+    bootstrap: str
+    topic: str
+    rack: str
+
+
+def kafka_python(at: Place) -> None:
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+    for acks in ("all", 0):
+        producer = KafkaProducer(
+            bootstrap_servers=at.bootstrap,
+            client_id=PYTHON,
+            acks=acks,
+            enable_idempotence=acks == "all",
+            batch_size=4 * VALUE_BYTES,
+        )
+        for number in range(RECORDS):
+            producer.send(at.topic, bytes(VALUE_BYTES), partition=number % PARTITIONS)
+        producer.flush()
+        producer.close()
+    consumer = KafkaConsumer(
+        bootstrap_servers=at.bootstrap,
+        client_id=PYTHON,
+        client_rack=at.rack,
+        max_partition_fetch_bytes=PARTITION_FETCH_BYTES,
+        fetch_max_wait_ms=100,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    partitions = [TopicPartition(at.topic, index) for index in range(PARTITIONS)]
+
+    def read() -> None:
+        ends = consumer.end_offsets(partitions)
+        until(lambda: consumer.poll(200) is not None and all(consumer.position(p) == ends[p] for p in partitions))
+
+    consumer.assign(partitions)
+    consumer.offsets_for_times(dict.fromkeys(partitions, 0))
+    consumer.seek_to_beginning(*partitions)
+    read()
+    deadline = time.monotonic() + WAITS_SECONDS
+    while time.monotonic() < deadline:
+        consumer.poll(100)
+    for one in partitions:
+        consumer.seek(one, NOT_THERE)
+    read()
+    consumer.close()
+
+
+def confluent(at: Place) -> None:
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+
+    for acks in ("all", "0"):
+        producer = Producer(
+            {
+                "bootstrap.servers": at.bootstrap,
+                "client.id": CONFLUENT,
+                "acks": acks,
+                "enable.idempotence": acks == "all",
+                "batch.num.messages": 4,
+            }
+        )
+        for number in range(RECORDS):
+            producer.produce(at.topic, bytes(VALUE_BYTES), partition=number % PARTITIONS)
+        assert producer.flush(PATIENCE_SECONDS) == 0
+    consumer = Consumer(
+        {
+            "bootstrap.servers": at.bootstrap,
+            "client.id": CONFLUENT,
+            "client.rack": at.rack,
+            "group.id": CONFLUENT,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 100,
+            "max.partition.fetch.bytes": PARTITION_FETCH_BYTES,
+        }
+    )
+    for offset in (OFFSET_BEGINNING, NOT_THERE):
+        consumer.assign([TopicPartition(at.topic, index, offset) for index in range(PARTITIONS)])
+        ended: set[int] = set()
+        until(partial(_to_the_end, consumer, ended))
+        consumer.poll(WAITS_SECONDS)
+    consumer.close()
+
+
+def _to_the_end(consumer: Any, ended: set[int]) -> bool:
+    from confluent_kafka import KafkaError
+
+    message = consumer.poll(1.0)
+    if message is not None and message.error() is not None:
+        assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+        ended.add(message.partition())
+    return len(ended) == PARTITIONS
+
+
+def java(at: Place) -> None:
+    numbers = map(str, (PARTITIONS, RECORDS, VALUE_BYTES))
+    command = ["java", *JVM, "-cp", f"{kafka_jars()}/*", str(JAVA_PROGRAM), at.bootstrap, at.topic, *numbers]
+    done = subprocess.run(
+        [*command, at.rack, str(PARTITION_FETCH_BYTES)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, f"{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
+
+
+def spark(session: Any, at: Place) -> None:
+    """Its consumers are called after their group, its producers after how many there were."""
+    common = {"kafka.bootstrap.servers": at.bootstrap}
+    values = session.range(RECORDS).selectExpr(
+        f"repeat('x', {VALUE_BYTES}) AS value", f"CAST(id % {PARTITIONS} AS int) AS partition"
+    )
+    values.write.format("kafka").options(
+        **common, topic=at.topic, **{"kafka.client.id": SPARK, "kafka.batch.size": str(4 * VALUE_BYTES)}
+    ).save()
+    reader = session.read.format("kafka").options(
+        **common,
+        subscribe=at.topic,
+        groupIdPrefix=SPARK,
+        **{
+            "kafka.client.rack": at.rack,
+            "kafka.client.id": SPARK,
+            "kafka.max.partition.fetch.bytes": str(PARTITION_FETCH_BYTES),
+        },
+    )
+    assert reader.load().count() >= RECORDS
+
+
+def until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not reached():
+        assert time.monotonic() < deadline, f"not within {PATIENCE_SECONDS} s"

@@ -1,0 +1,148 @@
+"""A real Kafka behind the proxy, and what real clients do to it: it breaks no rule, those that such a trace can decide are exercised by whom
+they should be, and a capture of the same traffic gives the same tables."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from broker.relay import Relay
+from broker.server import proxy
+from pipeline.trace import tables as job
+from pipeline.trace.audit.__main__ import RULES
+from pipeline.trace.audit.rule import Tables
+from pipeline.trace.report.__main__ import at_hand
+from tests.broker.server.test_proxy import proxied
+from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.conformance.real_kafka import RealKafka
+from tests.conformance.scene import new_topic
+from tests.pipeline.capture.tap import Heard
+from tests.pipeline.capture.test_truth import assert_same
+from tests.pipeline.capture.wire import CLIENT, SERVER, Wire
+from tests.pipeline.trace import real_clients
+from tests.pipeline.trace.real_clients import CONFLUENT, JAVA, PARTITIONS, PYTHON, SPARK, Place
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.java,
+    pytest.mark.clients,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
+    # py4j leaves its sockets to the collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+WANTED = {2, *range(6, 10), *range(12, 16), *range(17, 21)}
+EVERYBODY = {"2", "6", "7", "8", "9", "12", "13", "14", "15", "15 twice", "17", "19", "20", "20 HW"}
+EXERCISED = {
+    PYTHON: EVERYBODY | {"13 early", "16 time", "18"},
+    CONFLUENT: EVERYBODY | {"13 early", "18"},
+    JAVA: EVERYBODY | {"13 early", "18"},
+    SPARK: EVERYBODY,
+}
+"""Spark asks for no offset that is not there, and waits for nothing at the end of a partition."""
+READERS_RACK = "r2"
+"""Where no partition has its leader."""
+
+
+class Recorded(NamedTuple):
+    """out: tables of the proxy's trace. heard: the bytes between the proxy and the brokers. port_of: of a connection."""
+
+    out: Path
+    heard: Heard
+    port_of: Callable[[int], int]
+
+
+@pytest.fixture(scope="module")
+def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    folder = tmp_path_factory.mktemp("real")
+    heard = Heard()
+    brokers: dict[int, Callable[[], int]] = {}
+
+    class Listening(Relay):
+        """Notes what goes to the broker, and what comes from it before an address is replaced."""
+
+        def __init__(self, number: int, broker: Callable[[], int], *more: Any) -> None:
+            super().__init__(number, broker, *more)
+            brokers[number] = broker
+
+        def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
+            on, back = super().requested(data, now_ns)
+            if on:
+                heard.said.append((time.time_ns(), self._number, CLIENT, on))
+            return on, back
+
+        def answered(self, data: bytes, now_ns: int) -> bytes:
+            heard.said.append((time.time_ns(), self._number, SERVER, data))
+            return super().answered(data, now_ns)
+
+    kafka = RealKafka("default")
+    try:
+        [first, *_] = kafka.bootstrap
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(proxy, "Relay", Listening)
+            with proxied(f"{first[0]}:{first[1]}", folder / "trace") as bootstrap:
+                work(spark, kafka, bootstrap)
+        job.build(folder / "trace", folder / "out", job.without_spark)
+        ports = [port for _, port in kafka.bootstrap]
+        yield Recorded(folder / "out", heard, lambda number: ports[brokers[number]()])
+    finally:
+        kafka.stop()
+
+
+def work(spark: Any, kafka: RealKafka, bootstrap: str) -> None:
+    everybody = {
+        PYTHON: real_clients.kafka_python,
+        CONFLUENT: real_clients.confluent,
+        JAVA: real_clients.java,
+        SPARK: lambda at: real_clients.spark(spark, at),
+    }
+    for client in everybody.values():
+        topic = new_topic(kafka, assignment={index: [index % 2, 2] for index in range(PARTITIONS)})
+        client(Place(bootstrap, topic.name, READERS_RACK))
+
+
+class Checked(NamedTuple):
+    """rows, broken: of each rule, by client id."""
+
+    rows: dict[str, Counter[str]]
+    broken: dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def checked(spark: Any, recorded: Recorded) -> Checked:
+    found = Checked({}, {})
+    every = Tables.of(spark, recorded.out)
+    with at_hand(spark, every, every.requests.count()) as tables:
+        clients = {row.seq: row.client_id for row in tables.requests.select("seq", "client_id").collect()}
+        for rule in RULES:
+            rows = [row.asDict() for row in rule.check(tables).collect()]
+            found.rows[rule.number] = Counter(clients[row["seq"]] for row in rows)
+            found.broken[rule.number] = [row for row in rows if row["broken"]]
+    return found
+
+
+def test_a_real_kafka_breaks_no_rule(checked: Checked) -> None:
+    assert {number: rows for number, rows in checked.broken.items() if rows} == {}
+
+
+@pytest.mark.parametrize("client", EXERCISED)
+def test_a_client_exercises_the_rules_that_it_can(checked: Checked, client: str) -> None:
+    wanted = EXERCISED[client]
+    assert {number for number in wanted if not checked.rows[number][client]} == set(), checked.rows
+
+
+def test_together_they_exercise_what_a_proxy_can_decide(checked: Checked) -> None:
+    exercised = {int(number.split()[0]) for number, rows in checked.rows.items() if rows}
+    assert exercised >= WANTED
+
+
+def test_a_capture_of_the_same_traffic_gives_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
+    capture = recorded.heard.capture(Wire(1), recorded.port_of, tmp_path / "heard.pcap")
+    job.build(capture, tmp_path / "out", job.without_spark)
+    assert_same(tmp_path / "out", recorded.out)
