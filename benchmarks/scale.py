@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -51,9 +50,8 @@ def one(folder: Path) -> dict[str, float]:
         begun = time.perf_counter()
         _, outcomes, _ = make(spark, Wanted(folder / "whole", trace), Progress())
         whole = time.perf_counter() - begun
-    workers_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     broken = sum(bool(outcome.broken) for outcome in outcomes)
-    return {"parquet_s": parquet, "whole_s": whole, "largest_process_mb": workers_mb, "broken": broken}
+    return {"parquet_s": parquet, "whole_s": whole, "broken": broken}
 
 
 def draw(found: list[dict[str, float]]) -> None:
@@ -93,7 +91,6 @@ def main() -> int:
         [
             f"{each['requests']:,.0f}", f"{each['parquet_s']:.0f}", f"{each['whole_s']:.0f}",
             f"{each['whole_s'] / each['parquet_s']:.2f}", f"{1e6 * each['whole_s'] / each['requests']:.0f}",
-            f"{each['largest_process_mb']:,.0f}",
         ]
         for each in found
     ]  # fmt: skip
@@ -101,7 +98,7 @@ def main() -> int:
         f"Synthetic traces (`benchmarks/synthetic.py`), half of the traffic on one connection; {DRIVER_MEMORY} for the driver, two cores. "
         f"Asked: at most {WANTED:g} times what Parquet once takes, and growth in a straight line.\n\n![seconds by size](benchmarks/scale.svg)"
     )
-    head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request", "largest process, MB"]
+    head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request"]
     command = f"python -m benchmarks.scale --sizes {options.sizes}"
     print(write_section("scale", "The pipeline on large traces", command, text, head, rows))
     bad = [each for each in found if each["whole_s"] > WANTED * each["parquet_s"] or each["broken"]]

@@ -117,7 +117,6 @@ def entries(count: int, seed: int) -> Iterator[Exchange]:
         ApiKey.FETCH: response(ApiKey.FETCH, FETCH_VERSION, answer(stored)),
         ApiKey.HEARTBEAT: response(ApiKey.HEARTBEAT, HEARTBEAT_VERSION, HeartbeatResponse()),
     }
-    empty = response(ApiKey.FETCH, FETCH_VERSION, answer(b""))
     ends, read, asks = [0] * CONNECTIONS, [0] * CONNECTIONS, [0] * CONNECTIONS
     records = (len(BATCH),)
     for seq in range(1, count + 1):
@@ -125,22 +124,18 @@ def entries(count: int, seed: int) -> Iterator[Exchange]:
         asks[i] += 1
         at_ns = seq * NS_PER_REQUEST
         die = dice.random()
-        key = ApiKey.HEARTBEAT if die < 0.1 else ApiKey.PRODUCE if die < 0.55 else ApiKey.FETCH
+        key = ApiKey.HEARTBEAT if die < 0.1 else ApiKey.PRODUCE if die < 0.55 or read[i] == ends[i] else ApiKey.FETCH
         values = {CORRELATION: asks[i], PARTITION: i, OFFSET: 0, END: ends[i]}
         sent = got = ()
-        back = responses[key]
         if key == ApiKey.PRODUCE:
             values[OFFSET] = ends[i]
             ends[i] += RECORDS
             sent = records
         elif key == ApiKey.FETCH:
             values[OFFSET] = read[i]
-            if read[i] < ends[i]:
-                read[i] += RECORDS
-                got = records
-            else:
-                back = empty
-        asking, answering = requests[key, i].filled(values), back.filled(values)
+            read[i] += RECORDS
+            got = records
+        asking, answering = requests[key, i].filled(values), responses[key].filled(values)
         yield Exchange(
             seq, 0, i + 1, WALL_MS + at_ns // 1_000_000, at_ns, at_ns + 5_000, at_ns + 20_000, at_ns + 25_000, 0, True, False, False,
             len(asking) + (records[0] - len(HEAD) if sent else 0), len(answering) + (records[0] - len(HEAD) if got else 0),

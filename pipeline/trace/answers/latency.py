@@ -45,7 +45,7 @@ LANES = """
     ), shown AS (
         SELECT run, conn FROM inside GROUP BY run, conn ORDER BY sum(muted_ms) DESC, count(1) DESC, conn LIMIT 12
     ), numbered AS (
-        SELECT i.*, row_number() OVER (PARTITION BY run, conn ORDER BY seq) AS nth FROM inside i JOIN shown USING (run, conn)
+        SELECT i.*, row_number() OVER (PARTITION BY run, conn ORDER BY muted_ms > 0 DESC, seq) AS nth FROM inside i JOIN shown USING (run, conn)
     )
     SELECT run, conn, seq, client_id, api, round((from_ns - begins) / 1e9, 3) AS window_begins_s,
            round((received_ns - from_ns) / 1e6, 3) AS received_ms,

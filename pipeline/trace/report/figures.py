@@ -208,7 +208,13 @@ def latency(rows: Rows) -> str | None:
             axes.barh(range(len(labels)), shares, left=left, color=colour, label=part, height=0.75)
             left = [a + b for a, b in zip(left, shares, strict=True)]
         for at, span in enumerate(spans):
-            axes.text(101, at, f"{sum(span):,.3g} ms", va="center", fontsize=7.5)
+            axes.text(
+                101,
+                at,
+                f"{sum(span):,.0f} ms" if sum(span) >= 100 else f"{sum(span):.3g} ms",
+                va="center",
+                fontsize=7.5,
+            )
         axes.set_yticks(range(len(labels)), labels, fontsize=7.5)
         axes.set(xlim=(0, 113), ylim=(len(labels) - 0.5, -0.5), xticks=range(0, 101, 20))
         axes.set_xlabel("% of the sum on the right, which adds quantiles of the parts and is no quantile of the whole")
