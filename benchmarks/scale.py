@@ -69,6 +69,25 @@ def draw(found: list[dict[str, float]]) -> None:
     figure.savefig(PICTURE, metadata={"Date": None})
 
 
+def tell(found: list[dict[str, float]], sizes: str) -> None:
+    """The picture, and the section of BENCHMARKS.md."""
+    draw(found)
+    rows = [
+        [
+            f"{each['requests']:,.0f}", f"{each['parquet_s']:.0f}", f"{each['whole_s']:.0f}",
+            f"{each['whole_s'] / each['parquet_s']:.2f}", f"{1e6 * each['whole_s'] / each['requests']:.0f}",
+        ]
+        for each in found
+    ]  # fmt: skip
+    text = (
+        f"Synthetic traces (`benchmarks/synthetic.py`), half of the traffic on one connection; {DRIVER_MEMORY} for the driver, two cores. "
+        f"Asked: at most {WANTED:g} times what Parquet once takes, and growth in a straight line.\n\n![seconds by size](benchmarks/scale.svg)"
+    )
+    head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request"]
+    command = f"python -m benchmarks.scale --sizes {sizes}"
+    print(write_section("scale", "The pipeline on large traces", command, text, head, rows))
+
+
 def main() -> int:
     """Exit status 1 with --check when the whole takes more than is allowed, or a rule does not hold."""
     parser = argparse.ArgumentParser(description="The pipeline on large traces.")
@@ -86,21 +105,7 @@ def main() -> int:
             print(f"{size:,} requests, {trace_bytes / 1e6:,.0f} MB of trace", flush=True)
             found.append(measured(size, Path(scratch)))
             print(found[-1], flush=True)
-    draw(found)
-    rows = [
-        [
-            f"{each['requests']:,.0f}", f"{each['parquet_s']:.0f}", f"{each['whole_s']:.0f}",
-            f"{each['whole_s'] / each['parquet_s']:.2f}", f"{1e6 * each['whole_s'] / each['requests']:.0f}",
-        ]
-        for each in found
-    ]  # fmt: skip
-    text = (
-        f"Synthetic traces (`benchmarks/synthetic.py`), half of the traffic on one connection; {DRIVER_MEMORY} for the driver, two cores. "
-        f"Asked: at most {WANTED:g} times what Parquet once takes, and growth in a straight line.\n\n![seconds by size](benchmarks/scale.svg)"
-    )
-    head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request"]
-    command = f"python -m benchmarks.scale --sizes {options.sizes}"
-    print(write_section("scale", "The pipeline on large traces", command, text, head, rows))
+    tell(found, options.sizes)
     bad = [each for each in found if each["whole_s"] > WANTED * each["parquet_s"] or each["broken"]]
     return int(options.check and bool(bad))
 
