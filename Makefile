@@ -42,7 +42,7 @@ needs-java: needs
 needs-browser:
 	@for name in $${KAFKAPROTO_BROWSER:-} chromium chromium-browser google-chrome google-chrome-stable; do command -v "$$name" >/dev/null && exit 0; done; \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then echo "installing chromium, in which the report is tested"; \
-	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium; } >/dev/null 2>&1 && exit 0; fi; \
+	    { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium; } >/dev/null 2>&1 && exit 0; fi; \
 	  echo "A browser is missing: the report's page is tested in one. Get it: apt install chromium, or brew install --cask chromium, or set KAFKAPROTO_BROWSER" >&2; exit 1
 
 $(VENV)/.installed-dev: EXTRAS := dev
