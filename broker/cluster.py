@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker import apis, release
 from broker.clock import Clock, SystemClock
@@ -25,7 +25,7 @@ from broker.group.settings import GroupSettings
 from broker.log.store import MemoryBudget
 from broker.metadata.balance import LeaderBalance
 from broker.metadata.controller import Controller
-from broker.metadata.image import BrokerState, Image, Topic
+from broker.metadata.image import BrokerState, Image
 from broker.node import Node
 from broker.quota.entities import QuotaEntity
 from broker.quota.mutations import MutationCharge, MutationQuotas
@@ -339,7 +339,7 @@ class Cluster:
         for name in changed:
             before, after = old.topics.get(name), new.topics.get(name)
             if self.journal.recorder is not None:
-                self._record_topic(self.journal.recorder, before, after)
+                self.journal.recorder.topic_became(self.turn.now_ms, before, after)
             if before is None or after is None:
                 continue
             for was, now in zip(before.partitions, after.partitions, strict=False):
@@ -350,23 +350,13 @@ class Cluster:
                 if was.isr != now.isr:
                     self.journal.event(self.turn.now_ms, now.leader, "isr", **facts, isr=list(now.isr))
 
-    def _record_topic(self, recorder: Recorder, before: Topic | None, after: Topic | None) -> None:
-        same = before is not None and after is not None and before.topic_id == after.topic_id
-        if before is not None and not same:
-            recorder.event(self.turn.now_ms, -1, "topic", {"state": "deleted", **topic_facts(before)})
-        if after is not None and (before is None or _is_other(before, after)):
-            state = "changed" if same else "created"
-            recorder.event(self.turn.now_ms, -1, "topic", {"state": state, **topic_facts(after)})
-
     def _record_log(self, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
-        """Records went: by retention, DeleteRecords, or because the leader has others."""
         if self.journal.recorder is not None:
-            facts = {"topic": topic, "partition": index, "what": what, "before": before, "after": after}
-            self.journal.recorder.event(self.turn.now_ms, broker_id, "log", facts)
+            self.journal.recorder.log(self.turn.now_ms, broker_id, topic, index, what, before, after)
 
     def _record_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         if self.journal.recorder is not None:
-            self.journal.recorder.event(self.turn.now_ms, -1, "quota", quota_facts(entity, key, value))
+            self.journal.recorder.quota(self.turn.now_ms, entity, key, value)
 
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
@@ -469,27 +459,6 @@ class Cluster:
             self.journal.publisher.begin()
         if self.continuity is not None:
             self.continuity.ledger.refresh()
-
-
-def topic_facts(topic: Topic) -> dict[str, Any]:
-    """A topic as traces tell it."""
-    partitions = [{"leader": p.leader, "leader_epoch": p.leader_epoch, "isr": list(p.isr)} for p in topic.partitions]
-    told = {"topic": topic.name, "topic_id": topic.topic_id.hex(), "configs": dict(topic.configs)}
-    return told | {"partitions": partitions}
-
-
-def quota_facts(entity: QuotaEntity, key: str, value: float | None) -> dict[str, Any]:
-    """A client quota as traces tell it. value None: there is none any more."""
-    return {"entity": str(entity), "quota": key, "value": value}
-
-
-def _is_other(before: Topic, after: Topic) -> bool:
-    """Whether more changed than who leads, or is in sync: events of their own tell that."""
-    return (
-        before.topic_id != after.topic_id
-        or before.configs != after.configs
-        or len(before.partitions) != len(after.partitions)
-    )
 
 
 def java_hash(text: str) -> int:

@@ -1,8 +1,8 @@
 """The journal as a topic: throttles, positions of clients and changes of leaders as records that any client reads, when asked.
 
 One partition, as all brokers of a cluster share a clock and a journal: its records are in the order in which things happened. It has up to
-three replicas, so that it outlives its leader. Off, a
-request pays for looks at an attribute. Must never know sockets, nor what a message means beyond the topics that it names.
+three replicas, so that it outlives its leader. Off, a request pays for looks at an attribute. Must never know sockets, nor what a message
+means beyond the topics that it names.
 
 A record's timestamp is the broker's clock, its key the client-id, or `broker-N` where there is no client. Its value is JSON with
 `v` (1), `kind`, `at_ms`, `broker`, and by kind:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from broker.node import Node
     from broker.quota.mutations import MutationCharge
-    from kafkaproto.trace.format import Exchange
+    from broker.trace import Outgoing
 
 
 class Peer(Protocol):
@@ -25,7 +25,7 @@ class Peer(Protocol):
     principal: str
     received_ns: int
     """When it last sent something (monotonic clock), while a trace is recorded; else 0."""
-    outgoing: Exchange | None
+    outgoing: Outgoing | None
     """What a trace has of the answer that is on its way out."""
 
 

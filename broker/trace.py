@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.clock import monotonic_ns
 from broker.log.files import FileRange
@@ -21,10 +21,13 @@ from kafkaproto.trace.frames import cut_produce, without_records
 
 if TYPE_CHECKING:
     from broker.faults.journal import ThrottleSeen
+    from broker.metadata.image import Topic
+    from broker.quota.entities import QuotaEntity
     from broker.registry import RequestContext
 
 READ_BYTES = 64 * 1024
-_SENT_AT = Exchange._fields.index("sent_ns")
+IN_THE_CLUSTER = -1
+"""The broker of events that no broker has for itself."""
 LARGE_BATCH_BYTES = 8 * 1024
 """Of batches from this size on only the headers are read."""
 
@@ -43,6 +46,16 @@ class Traced:
         self.handled_ms = handled_ms
         self.request = request
         self.records = records
+
+
+class Outgoing(NamedTuple):
+    """An answer that is made and not yet out: the fields of its `Exchange` before `sent_ns`, and those after."""
+
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+    def exchange(self, sent_ns: int) -> Exchange:
+        return Exchange._make((*self.before, sent_ns, *self.after))
 
 
 class Recorder:
@@ -108,40 +121,68 @@ class Recorder:
         response_records: tuple[int, ...] = (),
     ) -> None:
         traced = context.traced
-        context.peer.outgoing = Exchange(
-            traced.seq,
-            context.node.broker_id,
-            context.peer.connection_id,
-            context.now_ms,
-            traced.received_ns,
-            traced.handled_ns,
-            monotonic_ns(),
-            0,
-            throttle_ms,
-            answered,
-            held,
-            closes,
-            context.size_bytes,
-            response_bytes,
-            traced.request,
-            response,
-            traced.records,
-            response_records,
-            traced.handled_ms,
+        context.peer.outgoing = Outgoing(
+            (
+                traced.seq,
+                context.node.broker_id,
+                context.peer.connection_id,
+                context.now_ms,
+                traced.received_ns,
+                traced.handled_ns,
+                monotonic_ns(),
+            ),
+            (
+                throttle_ms,
+                answered,
+                held,
+                closes,
+                context.size_bytes,
+                response_bytes,
+                traced.request,
+                response,
+                traced.records,
+                response_records,
+                traced.handled_ms,
+            ),
         )
 
-    def sent(self, one: Exchange) -> None:
+    def sent(self, one: Outgoing) -> None:
         """The whole answer is with the kernel, or there was none to send."""
-        self._sink(Exchange._make((*one[:_SENT_AT], monotonic_ns(), *one[_SENT_AT + 1 :])))
+        self._sink(one.exchange(monotonic_ns()))
 
-    def lost(self, one: Exchange) -> None:
+    def lost(self, one: Outgoing) -> None:
         """The connection went before its answer was out."""
-        self._sink(one)
+        self._sink(one.exchange(0))
 
     def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
         """Something happened: see the journal for kinds and facts."""
         told = {"seq": next(self._seq), "clock_ms": at_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
         self._sink(Event(kind, told))
+
+    def topic(self, at_ms: int, state: str, topic: Topic) -> None:
+        """state: there (when the trace begins), created, changed, deleted."""
+        partitions = [
+            {"leader": p.leader, "leader_epoch": p.leader_epoch, "isr": list(p.isr)} for p in topic.partitions
+        ]
+        told = {"topic": topic.name, "topic_id": topic.topic_id.hex(), "configs": dict(topic.configs)}
+        self.event(at_ms, IN_THE_CLUSTER, "topic", {"state": state, **told, "partitions": partitions})
+
+    def topic_became(self, at_ms: int, before: Topic | None, after: Topic | None) -> None:
+        """The cluster's image of a topic is another one. Who leads and is in sync is told by events of their own."""
+        same = before is not None and after is not None and before.topic_id == after.topic_id
+        if before is not None and not same:
+            self.topic(at_ms, "deleted", before)
+        if after is not None and not (same and _looks_same(before, after)):
+            self.topic(at_ms, "changed" if same else "created", after)
+
+    def log(self, at_ms: int, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
+        """Records went: by retention, DeleteRecords, or because the leader has others (`ReplicaLog.moved`)."""
+        facts = {"topic": topic, "partition": index, "what": what, "before": before, "after": after}
+        self.event(at_ms, broker_id, "log", facts)
+
+    def quota(self, at_ms: int, entity: QuotaEntity, key: str, value: float | None) -> None:
+        """A client quota holds from now on. value None: there is none any more."""
+        self.event(at_ms, IN_THE_CLUSTER, "quota", {"entity": str(entity), "quota": key, "value": value})
 
     def throttle(self, context: RequestContext, seen: ThrottleSeen) -> None:
         """A decision to throttle: of which exchange, and why."""
@@ -151,6 +192,10 @@ class Recorder:
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
+
+
+def _looks_same(before: Topic | None, after: Topic) -> bool:
+    return before is not None and before.configs == after.configs and len(before.partitions) == len(after.partitions)
 
 
 _REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")

@@ -19,7 +19,7 @@ from broker.timers import Timer
 
 if TYPE_CHECKING:
     from broker.node import Node
-    from kafkaproto.trace.format import Exchange
+    from broker.trace import Outgoing
 
 logger = logging.getLogger("kafkaproto.connection")
 
@@ -64,7 +64,7 @@ class Connection:
         self.client_address = client_address
         self.principal = "ANONYMOUS"
         self.received_ns = 0
-        self.outgoing: Exchange | None = None
+        self.outgoing: Outgoing | None = None
         self.state = MuteState.NOT_MUTED
         self.parked: apis.Waiting | None = None
         self.closed = False

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from broker.clock import SystemClock, monotonic_ns
-from broker.cluster import Cluster, quota_facts, topic_facts
+from broker.cluster import Cluster
 from broker.server.trace_writer import TraceWriter
 from broker.trace import Recorder
 
@@ -29,9 +29,9 @@ def begin_trace(cluster: Cluster, folder: str | os.PathLike[str]) -> TraceWriter
     recorder = Recorder(writer.put)
     now_ms = cluster.now_ms()
     for topic in cluster.controller.image.topics.values():
-        recorder.event(now_ms, -1, "topic", {"state": "there", **topic_facts(topic)})
+        recorder.topic(now_ms, "there", topic)
     for (entity, key), value in cluster.quota_store.all().items():
-        recorder.event(now_ms, -1, "quota", quota_facts(entity, key, value))
+        recorder.quota(now_ms, entity, key, value)
     cluster.record(recorder)
     return writer
 
