@@ -37,8 +37,9 @@ def measured(size: int, folder: Path) -> dict[str, float]:
 
 def one(folder: Path) -> dict[str, float]:
     """In this process: Parquet of the trace, then everything from the trace on, into another folder."""
+    from pipeline.session import local_session
     from pipeline.trace.report.__main__ import Progress, Wanted, make
-    from pipeline.trace.tables import build, local_session, with_spark
+    from pipeline.trace.tables import build, with_spark
 
     trace = folder / "trace"
     with local_session("kafkaproto scale") as spark:

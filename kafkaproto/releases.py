@@ -8,7 +8,7 @@ from functools import cache
 
 from kafkaproto.release_table import NAMES, TABLE
 
-__all__ = ["NAMES", "Ranges", "common", "releases", "versions"]
+__all__ = ["NAMES", "Ranges", "accepted", "common", "number", "releases", "versions"]
 
 Ranges = dict[int, tuple[int, int]]
 """API key to the lowest and the highest version, both included."""
@@ -32,15 +32,23 @@ def versions(release: str) -> Ranges:
     return dict(_ranges(_name(release)))
 
 
+def accepted(release: str) -> Ranges:
+    """What a broker of a release takes: as `versions`, but without what it only says for the sake of old clients.
+
+    Raises ValueError for a release that the table has not.
+    """
+    ranges = versions(release)
+    if PRODUCE in ranges and number(release) >= (4,):
+        ranges[PRODUCE] = (OLDEST_PRODUCE, ranges[PRODUCE][1])
+    return ranges
+
+
 def common(client_release: str, broker_release: str) -> Ranges:
     """The versions that a Java client and a broker of two releases have in common, without the APIs where there are none.
 
     A client uses the highest of them. Raises ValueError for a release that the table has not.
     """
-    client, broker = versions(client_release), versions(broker_release)
-    for ranges, release in ((client, client_release), (broker, broker_release)):
-        if PRODUCE in ranges and _number(_name(release)) >= (4,):
-            ranges[PRODUCE] = (OLDEST_PRODUCE, ranges[PRODUCE][1])
+    client, broker = accepted(client_release), accepted(broker_release)
     both = {
         key: (max(low, broker[key][0]), min(high, broker[key][1]))
         for key, (low, high) in client.items()
@@ -69,5 +77,6 @@ def _name(release: str) -> str:
     raise ValueError(f"release {release!r} is not known; known are {', '.join(TABLE)}")
 
 
-def _number(release: str) -> tuple[int, ...]:
+def number(release: str) -> tuple[int, ...]:
+    """A release as something that can be compared: ``3.9.1`` is ``(3, 9, 1)``."""
     return tuple(int(part) for part in release.split("."))

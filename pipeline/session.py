@@ -7,6 +7,7 @@ The connector comes through `spark.jars.packages` into a cache outside the sourc
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -94,6 +95,21 @@ def _with(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSessi
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder
+
+
+@contextmanager
+def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
+    """A session of this machine's cores, with Spark's Kafka connector or without; what the JVM says stays out of sight unless it fails."""
+    scratch = scratch_folder()
+    try:
+        with tempfile.TemporaryFile("w+") as log:
+            spark = start(name, scratch, log, connector)
+            try:
+                yield spark
+            finally:
+                spark.stop()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager

@@ -164,7 +164,7 @@ class Connection:
         """The request in progress is done. None: no bytes go back (acks=0). The throttle starts before the response is written (T-6)."""
         self.parked = None
         if self.closed:
-            self._record_lost()
+            self._record_end(sent=False)
             return
         self._close_after_write = close
         if throttle_ms > 0:
@@ -181,9 +181,7 @@ class Connection:
             return
         self._active_ms = now_ms
         if self.outgoing is not None:
-            recorder, outgoing, self.outgoing = self.node.recorder, self.outgoing, None
-            if recorder is not None:
-                recorder.sent(outgoing)
+            self._record_end(sent=True)
         self.state = after(self.state, MuteEvent.RESPONSE_SENT)
         if self._close_after_write:
             self.close()
@@ -217,7 +215,7 @@ class Connection:
 
     def _forget(self) -> None:
         self.closed = True
-        self._record_lost()
+        self._record_end(sent=False)
         self.node.left(self)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
@@ -230,11 +228,11 @@ class Connection:
         if not self._working:
             self._frames.release()
 
-    def _record_lost(self) -> None:
-        """What was answered, and did not get out."""
+    def _record_end(self, *, sent: bool) -> None:
+        """What was answered got out, or did not."""
         recorder, outgoing, self.outgoing = self.node.recorder, self.outgoing, None
         if recorder is not None and outgoing is not None:
-            recorder.lost(outgoing)
+            (recorder.sent if sent else recorder.lost)(outgoing)
 
     def _watch_idle(self, now_ms: int) -> None:
         """T-11: neither a mute nor a request in progress keeps an idle connection open."""

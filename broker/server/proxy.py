@@ -12,14 +12,13 @@ import itertools
 import logging
 import os
 import socket
-from datetime import UTC, datetime
 from typing import Any
 
 from broker.clock import SystemClock, monotonic_ns
 from broker.config import ConfigError
 from broker.relay import NotKafka, Relay
 from broker.server.server import LOOPBACK
-from broker.server.trace_writer import TraceWriter
+from broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
@@ -150,7 +149,7 @@ class Proxy:
         wall_ms = SystemClock().now_ms()
         return TraceWriter(
             self._folder,
-            f"{datetime.fromtimestamp(wall_ms / 1000, UTC):%Y%m%dT%H%M%S}-{os.getpid()}",
+            run_name(wall_ms),
             {
                 "recorder": "kafkaproto proxy",
                 "to": _shown(self._to),

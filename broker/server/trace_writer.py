@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 from collections import deque
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ QUEUE_ENTRIES = 20_000
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
 """Between two rounds of writing. A thread that wakes for each entry takes the interpreter from the loop at each of its system calls."""
+
+
+def run_name(wall_ms: int) -> str:
+    """Of a recording that begins now, in this process."""
+    return f"{datetime.fromtimestamp(wall_ms / 1000, UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
 
 
 class TraceWriter:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from typing import Any
 
 from broker.clock import SystemClock, monotonic_ns
 from broker.cluster import Cluster
-from broker.server.trace_writer import TraceWriter
+from broker.server.trace_writer import TraceWriter, run_name
 from broker.trace import Recorder
 
 RECORDED = (
@@ -24,8 +23,7 @@ RECORDED = (
 def begin_trace(cluster: Cluster, folder: str | os.PathLike[str]) -> TraceWriter:
     """Record a cluster's traffic from now on. Raises ConfigError when the folder cannot be written to."""
     meta = meta_of(cluster)
-    at = datetime.fromtimestamp(meta["wall_ms"] / 1000, UTC)
-    writer = TraceWriter(folder, f"{at:%Y%m%dT%H%M%S}-{os.getpid()}", meta)
+    writer = TraceWriter(folder, run_name(meta["wall_ms"]), meta)
     recorder = Recorder(writer.put)
     now_ms = cluster.now_ms()
     for topic in cluster.controller.image.topics.values():

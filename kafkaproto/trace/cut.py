@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     status = 0
     for path in files_of(options.path):
         trace = Trace(path)
-        name = str(trace.meta.get("run", path.stem))
+        name = trace.run
         zero_ns = int(trace.meta.get("wall_ms", 0)) * NS_PER_MS - int(trace.meta.get("at_ns", 0))
         for entry in trace.entries():
             if isinstance(entry, Event):

@@ -127,6 +127,11 @@ class Trace:
             self.meta = self._read_header(file)
 
     @property
+    def run(self) -> str:
+        """Which recording it is of."""
+        return str(self.meta.get("run", self.path.stem))
+
+    @property
     def read_bytes(self) -> int:
         """How far `entries` is."""
         return self._at

@@ -10,10 +10,10 @@ LEAST_EXERCISED = 22
 
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:
+    from pipeline.session import local_session
     from pipeline.trace.audit.rule import BROKEN, HOLDS
     from pipeline.trace.report.__main__ import Progress as Quiet
     from pipeline.trace.report.__main__ import Wanted, make
-    from pipeline.trace.tables import local_session
 
     with local_session("kafkaproto demo report") as spark:
         begun = progress.seconds

@@ -20,7 +20,7 @@ from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRe
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from pipeline.ask import ask
 from pipeline.live.job import FolderError, Job, Limits, Told, Windows, claim, goes_on_at
-from pipeline.trace.tables import local_session
+from pipeline.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

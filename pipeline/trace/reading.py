@@ -58,8 +58,9 @@ def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
     told = []
     for file in files_of(path):
         try:
-            meta = Trace(file).meta
-            parts = found.setdefault(str(meta.get("run", file.stem)), [])
+            trace = Trace(file)
+            meta = trace.meta
+            parts = found.setdefault(trace.run, [])
             twin = next((name for name, other, _ in parts if other == meta), None)
             if twin is None:
                 parts.append((str(file), meta, file.stat().st_size))

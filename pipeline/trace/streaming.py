@@ -20,9 +20,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from kafkaproto.trace.format import SUFFIX, TraceError
 from pipeline.capture.files import NAMED
+from pipeline.session import local_session
 from pipeline.sources import runs_of
 from pipeline.trace.store import Store, StoreError
-from pipeline.trace.tables import build, local_session, with_spark
+from pipeline.trace.tables import build, with_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,9 +7,7 @@ depend on the entries before; runs are spread over the cores. `--without-spark` 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ import pyarrow.parquet as pq
 
 from kafkaproto.trace.format import TraceError
 from pipeline.capture import job as captures
+from pipeline.session import local_session
 from pipeline.sources import batches, runs_of
 from pipeline.trace import reading as traces
 from pipeline.trace.reading import SCHEMAS, TOLD, Run, Told, meta_text
@@ -231,23 +230,6 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
     if not any((out / table).glob("run=*")):
         return spark.createDataFrame([], ddl(table)).select(columns)
     return spark.read.schema(ddl(table)).parquet(str(out / table)).select(columns)
-
-
-@contextmanager
-def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
-    """A session of this machine's cores, with Spark's Kafka connector or without; what the JVM says stays out of sight unless it fails."""
-    from pipeline import session
-
-    scratch = session.scratch_folder()
-    try:
-        with tempfile.TemporaryFile("w+") as log:
-            spark = session.start(name, scratch, log, connector)
-            try:
-                yield spark
-            finally:
-                spark.stop()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 # ---- the command -------------------------------------------------------------------------------------------------------------

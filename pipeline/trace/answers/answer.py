@@ -10,6 +10,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.trace.audit.rule import NAMES
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -26,7 +28,7 @@ FAMILY = (
 
 
 class Query(NamedTuple):
-    """One table. make: SQL over the views requests, partitions, batches and events, or a function of the tables."""
+    """One table. make: SQL over the views requests, partitions, batches and events, or a function of the tables that may use them."""
 
     name: str
     about: str
@@ -41,10 +43,10 @@ class Query(NamedTuple):
 
     def frame(self, tables: Tables) -> DataFrame:
         """Rows, not yet computed. Raises what Spark raises."""
+        for name in NAMES:
+            getattr(tables, name).createOrReplaceTempView(name)
         if not isinstance(self.make, str):
             return self.make(tables)
-        for name in ("requests", "partitions", "batches", "events"):
-            getattr(tables, name).createOrReplaceTempView(name)
         return tables.requests.sparkSession.sql(self.make)
 
 

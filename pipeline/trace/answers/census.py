@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from pipeline.trace.audit.rule import Tables
 
-PRODUCE = 0
 OLDEST = "2.1"
 """The oldest release that is asked about: what is older has no client that anybody runs."""
 
@@ -47,18 +46,12 @@ def verdicts(tables: Tables) -> DataFrame:
     know more.
     """
     spark = tables.requests.sparkSession
-    known = [name for name in releases.releases() if _number(name) >= _number(OLDEST)]
-    offered = []
-    for name in known:
-        for key, (low, high) in releases.versions(name).items():
-            least = max(low, releases.OLDEST_PRODUCE) if key == PRODUCE and _number(name) >= (4,) else low
-            offered.append((name, key, least, high))
+    known = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]
+    offered = [(name, key, *versions) for name in known for key, versions in releases.accepted(name).items()]
     spark.createDataFrame(offered, "release string, api_key int, low int, high int").createOrReplaceTempView("offered")
     spark.createDataFrame(
         [(i, name) for i, name in enumerate(known)], "nth int, release string"
     ).createOrReplaceTempView("known")
-    tables.requests.createOrReplaceTempView("requests")
-    tables.events.createOrReplaceTempView("events")
     return spark.sql(f"""
         WITH here AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
@@ -86,10 +79,6 @@ def verdicts(tables: Tables) -> DataFrame:
                END))) AS because
         FROM judged GROUP BY client, release, nth ORDER BY client, nth
     """)
-
-
-def _number(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split("."))
 
 
 ANSWER = Answer(

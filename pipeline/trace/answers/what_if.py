@@ -5,13 +5,14 @@ Rows come sorted by client, so that one client at a time is in memory, and of it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS
+from kafkaproto import releases
 from pipeline.trace.answers.answer import Answer, Query
 from pipeline.trace.answers.replay import Replay, Request
 
@@ -68,6 +69,9 @@ known_bound: the quota that was in force, where it was the client's alone and on
 
 Of a capture or a proxy's trace the times are those of the answers, and what was throttled had the bytes of its empty answer."""
 
+Windows = dict[tuple[str, int], tuple[int, int, bool]]
+DEFAULT_WINDOWS = DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, False
+"""Of a broker that nobody tells of."""
 MUTES = (2,)
 """The release from which on an answer leaves at once, and its connection is muted (KIP-219)."""
 
@@ -136,14 +140,14 @@ class _Planned:
         }
 
 
-def _planned(windows: dict[str, tuple[int, int, bool]], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _planned(windows: Windows, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = ((batch, row) for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
     for client, group in groupby((row for _, row in rows), key=lambda row: row[:4]):
         planned: list[_Planned] = []
         for _, _, api, _, at_ms, conn, seq, waited_ms, empty, by_this, value, known in group:
             if not planned:
                 quotas = sorted({*QUOTAS, *((known * times for times in AROUND) if known else ())})
-                samples, window_ms, holds = windows[client[0]]
+                samples, window_ms, holds = windows.get(client[:2], DEFAULT_WINDOWS)
                 planned = [_Planned(q, q == known, samples, window_ms, api == "Fetch" and not holds) for q in quotas]
             request = Request(seq, conn, at_ms, value, waited_ms, bool(empty))
             decided = {seq: waited_ms} if by_this or not waited_ms else {}
@@ -154,23 +158,23 @@ def _planned(windows: dict[str, tuple[int, int, bool]], batches: Iterable[pa.Rec
         yield pa.RecordBatch.from_pylist([one.row(client) for one in planned], SCHEMA)
 
 
-def windows_of(tables: Tables) -> dict[str, tuple[int, int, bool]]:
-    """run to (samples, window in ms) of its quotas, and whether throttled answers are held back, with all that is in them (before 2.0)."""
+def windows_of(tables: Tables) -> Windows:
+    """(run, broker) to (samples, window in ms) of its quotas, and whether throttled answers are held back, with all that is in them (before
+    2.0): of brokers whose recorder told that."""
     found = {}
-    for row in tables.events.where("kind = 'meta'").select("run", "facts").collect():
-        facts = json.loads(row.facts)
-        config = facts.get("config") or {}
-        release = tuple(int(part) for part in str(facts.get("release") or "3.9").split("."))
-        samples = int(config.get("quota.window.num", 11))
-        found[row.run] = samples, 1000 * int(config.get("quota.window.size.seconds", 1)), release < MUTES
+    for row in tables.sql("""
+        SELECT s.run, broker, window_num, window_s, get_json_object(facts, '$.release') AS release
+        FROM audit_settings s JOIN audit_events e ON e.run = s.run AND e.kind = 'meta'
+        WHERE window_num IS NOT NULL AND window_s IS NOT NULL
+    """).collect():
+        holds = row.release is not None and releases.number(row.release) < MUTES
+        found[row.run, row.broker] = row.window_num, 1000 * row.window_s, holds
     return found
 
 
 def planned(tables: Tables) -> DataFrame:
     """One row for each client, kind of bytes, broker and quota."""
     windows = windows_of(tables)
-    tables.requests.createOrReplaceTempView("requests")
-    tables.events.createOrReplaceTempView("events")
     charged = tables.requests.sparkSession.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
     keys = ["run", "broker", "api", "client_id"]
     columns = [

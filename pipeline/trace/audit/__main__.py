@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkaproto.trace.format import TraceError
+from pipeline.session import local_session
 from pipeline.trace.audit import conversation, durability, limits, metadata, offsets, sessions, throttling, transactions
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
 from pipeline.trace.store import Store, StoreError
-from pipeline.trace.tables import build, local_session, with_spark
+from pipeline.trace.tables import build, with_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

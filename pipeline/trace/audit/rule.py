@@ -23,6 +23,9 @@ ERROR, WARNING = "error", "warning"
 HOLDS, BROKEN, NOT_EXERCISED = "holds", "broken", "not exercised"
 
 
+NAMES = ("requests", "partitions", "batches", "events")
+
+
 class Tables:
     """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
     audit_partitions, audit_batches and audit_events, and three more:
@@ -39,7 +42,7 @@ class Tables:
         self.batches = batches
         self.events = events
         self._spark = requests.sparkSession
-        for name in ("requests", "partitions", "batches", "events"):
+        for name in NAMES:
             getattr(self, name).createOrReplaceTempView(f"audit_{name}")
         for name, query in (("audit_settings", SETTINGS), ("audit_policies", POLICIES), ("audit_cuts_of", CUTS)):
             # Few rows that many rules join: made once.
@@ -47,7 +50,7 @@ class Tables:
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
-        return cls(*(read(spark, out, table) for table in ("requests", "partitions", "batches", "events")))
+        return cls(*(read(spark, out, table) for table in NAMES))
 
     def sql(self, query: str) -> DataFrame:
         return self._spark.sql(query)

@@ -21,18 +21,19 @@ import pyarrow.parquet as pq
 
 from kafkaproto import releases
 from kafkaproto.trace.format import TraceError
+from pipeline.session import local_session
 from pipeline.sources import runs_of
 from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, racks, spark_doctor, throttles, what_if
 from pipeline.trace.answers.answer import Answer, Found, found
 from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, remarks, status, text, verdict
-from pipeline.trace.audit.rule import Outcome, Rule, Tables, outcome
+from pipeline.trace.audit.rule import NAMES, Outcome, Rule, Tables, outcome
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, parquet_name
-from pipeline.trace.store import Store, StoreError
-from pipeline.trace.tables import build, local_session, with_spark
+from pipeline.trace.store import MANIFEST, Store, StoreError
+from pipeline.trace.tables import build, read, with_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -94,24 +95,26 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
     with store.at_work():
         run = _run(store, wanted.run, mine)
         against = None if wanted.against is None else _run(store, wanted.against)
-        every = Tables.of(spark, wanted.out)
         answers: list[Answer] = [*ANSWERS]
         if against is not None:
+            # Before those of the run: the rules ask the tables that were made last.
+            both = Tables.of(spark, wanted.out)
             answers.append(diff.answer(against, run))
-        with at_hand(spark, _of_run(every, run), store.manifest()[run]["rows"]["requests"]) as tables:
+        frames = [frame.where(frame.run == run) for frame in (read(spark, wanted.out, name) for name in NAMES)]
+        with at_hand(spark, frames, store.manifest()[run]["rows"]["requests"]) as tables:
             outcomes = _side_by_side(lambda rule: _asked(rule, tables, progress), RULES)
             results: dict[tuple[str, str], Found] = {}
             for answer in answers:
                 progress.note(answer.question)
-                of = every if answer.name == "diff" else tables
+                of = both if answer.name == "diff" else tables
                 for one in _side_by_side(partial(found, tables=of), answer.queries):
                     results[answer.name, one.query.name] = one
                     _keep(wanted.out / parquet_name(answer.name, one.query.name), one)
             notes = list(dict.fromkeys([*said, *remarks(store, tables)]))
             facts = _facts(tables, run, notes, wanted, results)
-        frames = {} if wanted.trace is None else exchanges(wanted.trace, outcomes)
+        shown = {} if wanted.trace is None else exchanges(wanted.trace, outcomes)
     path = wanted.out / PAGE
-    path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, frames))
+    path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, shown))
     progress.note(f"the page is {path}")
     return path, outcomes, notes
 
@@ -127,23 +130,14 @@ def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
         return list(pool.map(work, items))
 
 
-def _of_run(tables: Tables, run: str) -> Tables:
-    return Tables(
-        *(
-            frame.where(frame.run == run)
-            for frame in (tables.requests, tables.partitions, tables.batches, tables.events)
-        )
-    )
-
-
 @contextmanager
-def at_hand(spark: SparkSession, tables: Tables, requests: int) -> Iterator[Tables]:
-    """Few rows are kept in memory, and no code is generated for them nor anything planned anew."""
+def at_hand(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> Iterator[Tables]:
+    """frames: in the order of `NAMES`. Few rows are kept in memory, and no code is generated for them nor anything planned anew."""
     if requests > SMALL_REQUESTS:
-        yield tables
+        yield Tables(*frames)
         return
     before = {name: spark.conf.get(name) or "" for name in QUICK}
-    kept = [frame.cache() for frame in (tables.requests, tables.partitions, tables.batches, tables.events)]
+    kept = [frame.cache() for frame in frames]
     for name, value in QUICK.items():
         spark.conf.set(name, value)
     try:
@@ -242,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _wanted(options: argparse.Namespace) -> Wanted:
     """A folder of tables can be given in place of a trace."""
     given: Path = options.trace
-    is_tables = options.out is None and given.is_dir() and (given / "_manifest.json").is_file()
+    is_tables = options.out is None and given.is_dir() and (given / MANIFEST).is_file()
     beside = given if given.name.strip(".") else given.resolve()  # "." and ".." have no name of their own
     out = options.out or (given if is_tables else beside.with_name(f"{beside.name}.tables"))
     return Wanted(out, None if is_tables else given, options.run, options.against, options.release)

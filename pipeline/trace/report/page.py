@@ -221,7 +221,7 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
 
 def outside(release: str) -> Any:
     """(API, version) → whether a broker of `release` does not take it. Raises ValueError for a release that is not known."""
-    ranges = releases.versions(release)
+    ranges = releases.accepted(release)
     keys = {info.name: key for key, info in APIS.items()}
 
     def is_outside(api: str, version: int) -> bool:

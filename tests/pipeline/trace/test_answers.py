@@ -34,6 +34,11 @@ SPARK = "consumer-spark-kafka-source-0059f3c4-3cc8-43e4-9c79-7ec93d93c1e2--75790
 Row = dict[str, Any]
 
 
+def windows(broker_id: int) -> dict[str, str]:
+    """Each broker has its own."""
+    return {"quota.window.num": str(3 + broker_id), "quota.window.size.seconds": "1"}
+
+
 def racked(*where: tuple[str, int, int], rack: str = "", **more: Any) -> Any:
     request = fetch(*where, **more)
     request.rack_id = rack
@@ -43,7 +48,8 @@ def racked(*where: tuple[str, int, int], rack: str = "", **more: Any) -> Any:
 def play(run: str) -> list[Entry]:
     """The traffic. Run "after" is of a newer client that asks twice and for something that is not there."""
     entries: list[Entry] = []
-    config = {f"{i}.broker.rack": rack for i, rack in enumerate(RACKS)} | {"quota.window.num": "3"}
+    config = {f"{i}.broker.rack": rack for i, rack in enumerate(RACKS)}
+    config |= {f"{i}.{name}": value for i in range(len(RACKS)) for name, value in windows(i).items()}
     cluster = VirtualCluster(3, config)
     cluster.state.record(Recorder(entries.append))
     cluster.topic("t", 1, 3)
@@ -85,8 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("answers")
     meta = {
         "advertised": {"0": [0, 11], "1": [0, 17], "2": [0, 9], "3": [0, 12], "18": [0, 4]},
-        "brokers": [{"id": i, "rack": rack, "settings": {}} for i, rack in enumerate(RACKS)],
-        "config": {"quota.window.num": "3"},
+        "brokers": [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)],
     }
     for run in ("before", "after"):
         write(made / "trace", play(run), run, **meta)

@@ -15,8 +15,9 @@ from broker.relay import Relay
 from broker.server import proxy
 from pipeline.trace import tables as job
 from pipeline.trace.audit.__main__ import RULES
-from pipeline.trace.audit.rule import Tables
+from pipeline.trace.audit.rule import NAMES
 from pipeline.trace.report.__main__ import at_hand
+from pipeline.trace.tables import read
 from tests.broker.server.test_proxy import proxied
 from tests.clients import KAFKA_PYTHON_WARNINGS
 from tests.conformance.real_kafka import RealKafka
@@ -117,8 +118,8 @@ class Checked(NamedTuple):
 @pytest.fixture(scope="module")
 def checked(spark: Any, recorded: Recorded) -> Checked:
     found = Checked({}, {})
-    every = Tables.of(spark, recorded.out)
-    with at_hand(spark, every, every.requests.count()) as tables:
+    frames = [read(spark, recorded.out, name) for name in NAMES]
+    with at_hand(spark, frames, frames[0].count()) as tables:
         clients = {row.seq: row.client_id for row in tables.requests.select("seq", "client_id").collect()}
         for rule in RULES:
             rows = [row.asDict() for row in rule.check(tables).collect()]

@@ -28,7 +28,7 @@ from tests.browser import browser
 from tests.pipeline.capture.test_connections import named, talk, versions
 from tests.pipeline.capture.wire import Wire
 from tests.pipeline.trace.recorded import write
-from tests.pipeline.trace.test_answers import RACKS, play
+from tests.pipeline.trace.test_answers import RACKS, play, windows
 
 pytestmark = [
     pytest.mark.spark,
@@ -39,8 +39,7 @@ pytestmark = [
 WIDTHS = (400, 1400)
 META = {
     "advertised": {"0": [0, 11], "1": [0, 17], "2": [0, 9], "3": [0, 12], "18": [0, 4]},
-    "brokers": [{"id": i, "rack": rack, "settings": {}} for i, rack in enumerate(RACKS)],
-    "config": {"quota.window.num": "3"},
+    "brokers": [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)],
     "release": "3.9",
 }
 
