@@ -163,7 +163,7 @@ def windows_of(tables: Tables) -> Windows:
     2.0): of brokers whose recorder told that."""
     found = {}
     for row in tables.sql("""
-        SELECT s.run, broker, window_num, window_s, get_json_object(facts, '$.release') AS release
+        SELECT s.run, s.broker, window_num, window_s, get_json_object(facts, '$.release') AS release
         FROM audit_settings s JOIN audit_events e ON e.run = s.run AND e.kind = 'meta'
         WHERE window_num IS NOT NULL AND window_s IS NOT NULL
     """).collect():
