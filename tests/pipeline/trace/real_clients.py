@@ -1,6 +1,6 @@
 """What four clients that people use do to any cluster of three brokers in racks, so that rules about it can be checked. Each writes, with
 acknowledgements and without, and reads everything in a rack where the topic's leader is not, waits at the end, and asks for an offset that
-is not there; Spark, which does none of the last two, writes and reads.
+is not there; Spark, which does none of the last two, writes and reads. One of them writes in transactions, too.
 
 Must never know who stands in between, nor a rule.
 """
@@ -24,7 +24,7 @@ NOT_THERE = 1_000_000_000
 WAITS_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
 JAVA_PROGRAM = Path(__file__).with_name("AuditedClient.java")
-PYTHON, CONFLUENT, JAVA, SPARK = "kafka-python", "confluent", "java", "spark"
+PYTHON, CONFLUENT, TRANSACTIONS, JAVA, SPARK = "kafka-python", "confluent", "transactions", "java", "spark"
 """Their client ids, or how these begin."""
 
 
@@ -80,7 +80,7 @@ def kafka_python(at: Place) -> None:
 
 
 def confluent(at: Place) -> None:
-    from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+    from confluent_kafka import OFFSET_BEGINNING, Producer
 
     for acks in ("all", "0"):
         producer = Producer(
@@ -95,12 +95,42 @@ def confluent(at: Place) -> None:
         for number in range(RECORDS):
             producer.produce(at.topic, bytes(VALUE_BYTES), partition=number % PARTITIONS)
         assert producer.flush(PATIENCE_SECONDS) == 0
+    _read(at, CONFLUENT, OFFSET_BEGINNING, NOT_THERE)
+
+
+def transactions(at: Place) -> None:
+    """Of the same library: transactions that are committed and aborted by turns, several batches each, and who reads what is committed."""
+    from confluent_kafka import OFFSET_BEGINNING, Producer
+
+    producer = Producer(
+        {
+            "bootstrap.servers": at.bootstrap,
+            "client.id": TRANSACTIONS,
+            "transactional.id": TRANSACTIONS,
+            "batch.num.messages": 4,
+        }
+    )
+    producer.init_transactions(PATIENCE_SECONDS)
+    for finish in (producer.commit_transaction, producer.abort_transaction) * 2:
+        producer.begin_transaction()
+        for number in range(RECORDS // 2):
+            producer.produce(at.topic, bytes(VALUE_BYTES), partition=number % PARTITIONS)
+        assert producer.flush(PATIENCE_SECONDS) == 0
+        finish(PATIENCE_SECONDS)
+    _read(at, TRANSACTIONS, OFFSET_BEGINNING)
+
+
+def _read(at: Place, client_id: str, *offsets: int) -> None:
+    """Everything that is committed from each of these offsets on, and a while at the end."""
+    from confluent_kafka import Consumer, TopicPartition
+
     consumer = Consumer(
         {
             "bootstrap.servers": at.bootstrap,
-            "client.id": CONFLUENT,
+            "client.id": client_id,
             "client.rack": at.rack,
-            "group.id": CONFLUENT,
+            "group.id": client_id,
+            "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
@@ -108,7 +138,7 @@ def confluent(at: Place) -> None:
             "max.partition.fetch.bytes": PARTITION_FETCH_BYTES,
         }
     )
-    for offset in (OFFSET_BEGINNING, NOT_THERE):
+    for offset in offsets:
         consumer.assign([TopicPartition(at.topic, index, offset) for index in range(PARTITIONS)])
         ended: set[int] = set()
         until(partial(_to_the_end, consumer, ended))

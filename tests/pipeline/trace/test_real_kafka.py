@@ -26,7 +26,7 @@ from tests.pipeline.capture.tap import Heard
 from tests.pipeline.capture.test_truth import assert_same
 from tests.pipeline.capture.wire import CLIENT, SERVER, Wire
 from tests.pipeline.trace import real_clients
-from tests.pipeline.trace.real_clients import CONFLUENT, JAVA, PARTITIONS, PYTHON, SPARK, Place
+from tests.pipeline.trace.real_clients import CONFLUENT, JAVA, PARTITIONS, PYTHON, SPARK, TRANSACTIONS, Place
 
 pytestmark = [
     pytest.mark.spark,
@@ -38,11 +38,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 
-WANTED = {2, *range(6, 10), *range(12, 16), *range(17, 21)}
+WANTED = {2, *range(6, 10), *range(11, 16), *range(17, 21)}
 EVERYBODY = {"2", "6", "7", "8", "9", "12", "13", "14", "15", "15 twice", "17", "19", "20", "20 HW"}
 EXERCISED = {
     PYTHON: EVERYBODY | {"13 early", "16 time", "18"},
     CONFLUENT: EVERYBODY | {"13 early", "18"},
+    TRANSACTIONS: EVERYBODY | {"11", "11 aborted", "13 early"},
     JAVA: EVERYBODY | {"13 early", "18"},
     SPARK: EVERYBODY,
 }
@@ -100,6 +101,7 @@ def work(spark: Any, kafka: RealKafka, bootstrap: str) -> None:
     everybody = {
         PYTHON: real_clients.kafka_python,
         CONFLUENT: real_clients.confluent,
+        TRANSACTIONS: real_clients.transactions,
         JAVA: real_clients.java,
         SPARK: lambda at: real_clients.spark(spark, at),
     }
