@@ -60,7 +60,7 @@ CHARGED = """
         FROM clients c LEFT JOIN changed USING (run, broker, api, client_id)
         LEFT JOIN users u ON u.run = c.run AND u.broker = c.broker AND u.api = c.api AND u.principal <=> c.principal
     )
-    SELECT * FROM counted JOIN known USING (run, broker, api, client_id)
+    SELECT /*+ BROADCAST(known) */ * FROM counted JOIN known USING (run, broker, api, client_id)
 """
 """What was charged to whom, and when. The body of a fetch answer and four bytes more: of a flexible header one byte less than its frame.
 
