@@ -1,4 +1,5 @@
-"""What a broker records of its traffic: every exchange without its records, every event of the journal, every connection.
+"""What a broker records of its traffic: every exchange without its records, every event of the journal, every connection, and where each
+high watermark moves to.
 
 A recorder is there only while somebody wants a trace; without one a request pays for one look at an attribute. It hands entries to a
 sink, which must not wait. Must never know threads or files, nor what a message means beyond where its records are.
@@ -8,15 +9,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.clock import monotonic_ns
+from broker.fetch.read import Reader
 from broker.log.files import FileRange
 from kafkaproto.api import ApiKey, Codec
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES
 from kafkaproto.trace.cutting import LeftOut, batch_heads, cut
-from kafkaproto.trace.format import Entry, Event, Exchange
+from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State
 from kafkaproto.trace.frames import cut_produce, without_records
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from broker.metadata.image import Topic
     from broker.quota.entities import QuotaEntity
     from broker.registry import RequestContext
+    from broker.replication.partition import Partition
+    from broker.turn import Turn
 
 READ_BYTES = 64 * 1024
 IN_THE_CLUSTER = -1
@@ -35,7 +39,7 @@ LARGE_BATCH_BYTES = 8 * 1024
 class Traced:
     """One request on its way: what the trace has of it until it is answered."""
 
-    __slots__ = ("handled_ms", "handled_ns", "received_ns", "records", "request", "seq")
+    __slots__ = ("handled_ms", "handled_ns", "parked_ns", "received_ns", "records", "request", "seq", "wait_ns")
 
     def __init__(
         self, seq: int, received_ns: int, handled_ns: int, handled_ms: int, request: bytes, records: tuple[int, ...]
@@ -46,6 +50,16 @@ class Traced:
         self.handled_ms = handled_ms
         self.request = request
         self.records = records
+        self.parked_ns = self.wait_ns = 0
+
+    def parked(self) -> None:
+        """Its handler has done what it can: it waits for others."""
+        self.parked_ns = monotonic_ns()
+
+    def woken(self) -> None:
+        """What it waited for is there, or its time is over: its answer is about to be made."""
+        if self.parked_ns:
+            self.wait_ns = monotonic_ns() - self.parked_ns
 
 
 class Outgoing(NamedTuple):
@@ -143,6 +157,7 @@ class Recorder:
                 traced.records,
                 response_records,
                 traced.handled_ms,
+                traced.wait_ns,
             ),
         )
 
@@ -153,6 +168,27 @@ class Recorder:
     def lost(self, one: Outgoing) -> None:
         """The connection went before its answer was out."""
         self._sink(one.exchange(0))
+
+    def watch(self, turn: Turn, partitions: Sequence[Partition]) -> None:
+        """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.
+
+        A move comes before the answers that it lets go.
+        """
+        standing = [_positions(partition, begins=True) for partition in partitions if partition.log.log_end_offset]
+        if standing:
+            at = next(self._seq), partitions[0].broker_id, turn.now_ms, monotonic_ns()
+            self._sink(State(*at, tuple(standing)))
+        for partition in partitions:
+            partition.log.advanced = self._mover(turn, partition, begins=not partition.log.log_end_offset)
+
+    def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
+        def advanced() -> None:
+            nonlocal begins
+            told = (_positions(partition, begins),)
+            self._sink(State(next(self._seq), partition.broker_id, turn.now_ms, monotonic_ns(), told))
+            begins = False
+
+        return advanced
 
     def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
         """Something happened: see the journal for kinds and facts."""
@@ -192,6 +228,20 @@ class Recorder:
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
+
+
+def _positions(partition: Partition, begins: bool) -> Positions:
+    log = partition.log
+    stable = Reader.last_stable_offset(partition)
+    return Positions(
+        partition.topic,
+        partition.index,
+        begins,
+        log.high_watermark,
+        stable,
+        log.log_start_offset,
+        log.log_end_offset,
+    )
 
 
 def _looks_same(before: Topic | None, after: Topic) -> bool:

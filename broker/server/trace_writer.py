@@ -16,7 +16,7 @@ from typing import Any
 
 from broker.config import ConfigError
 from kafkaproto.trace import format as trace_format
-from kafkaproto.trace.format import Entry, Event, Exchange
+from kafkaproto.trace.format import Entry, Event
 
 logger = logging.getLogger("kafkaproto.trace")
 
@@ -111,9 +111,7 @@ class TraceWriter:
         self._flushed = self._written
 
     def _write(self, entry: Entry) -> None:
-        data = (
-            trace_format.exchange(entry) if isinstance(entry, Exchange) else trace_format.event(entry.kind, entry.facts)
-        )
+        data = trace_format.encoded(entry)
         if self._written + len(data) > self._file_bytes:
             self._file.close()
             self._number += 1

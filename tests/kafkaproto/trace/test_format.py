@@ -9,7 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.trace.format import Event, Exchange, Trace, TraceError, event, exchange, files_of, header
+from kafkaproto.trace.format import (
+    Entry,
+    Event,
+    Exchange,
+    Positions,
+    State,
+    Trace,
+    TraceError,
+    encoded,
+    event,
+    files_of,
+    header,
+)
+
+LENGTH_AND_KIND_BYTES, WAIT_BYTES = 5, 8
+FIXED_BYTES = len(encoded(Exchange(0, 0, 0, 0, 0, 0, 0, 0, 0, False, False, False, 0, 0, b"", b"", (), ())))
+"""Of an exchange up to its frames: how long it was parked stands last."""
 
 lengths = st.lists(st.integers(0, 2**32 - 1), max_size=5).map(tuple)
 numbers = st.integers(0, 2**63 - 1)
@@ -34,7 +50,13 @@ exchanges = st.builds(
     lengths,
     lengths,
     numbers,
+    st.integers(-1, 2**63 - 1),
 )
+offsets = st.integers(-1, 2**63 - 1)
+logs = st.builds(
+    Positions, st.text(max_size=9), st.integers(0, 2**31 - 1), st.booleans(), offsets, offsets, offsets, offsets
+)
+states = st.builds(State, numbers, st.integers(-1, 2**31 - 1), numbers, numbers, st.lists(logs, max_size=3).map(tuple))
 events = st.builds(
     Event,
     st.text(max_size=10),
@@ -42,15 +64,11 @@ events = st.builds(
 )
 
 
-def written(one: Exchange | Event) -> bytes:
-    return exchange(one) if isinstance(one, Exchange) else event(one.kind, one.facts)
-
-
-@given(entries=st.lists(exchanges | events, max_size=6), cut=st.integers(0, 400))
+@given(entries=st.lists(exchanges | states | events, max_size=6), cut=st.integers(0, 400))
 def test_every_whole_entry_is_read_wherever_the_file_ends(
-    entries: list[Exchange | Event], cut: int, tmp_path_factory: pytest.TempPathFactory
+    entries: list[Entry], cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    parts = [written(one) for one in entries]
+    parts = [encoded(one) for one in entries]
     begin = header({"run": "r"})
     whole = begin + b"".join(parts)
     end = max(len(begin), len(whole) - cut)
@@ -64,7 +82,7 @@ def test_every_whole_entry_is_read_wherever_the_file_ends(
     trace = Trace(path)
     assert trace.meta == {"run": "r"}
     assert list(trace.entries()) == left
-    rest = end - len(begin) - sum(len(written(one)) for one in left)
+    rest = end - len(begin) - sum(len(encoded(one)) for one in left)
     assert bool(trace.torn) == bool(rest)
     if rest:
         assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn
@@ -76,7 +94,7 @@ def test_every_whole_entry_is_read_wherever_the_file_ends(
         (b"", "is no trace"),
         (b"\xd4\xc3\xb2\xa1 a capture", "is no trace"),
         (b"kptrace\n\x00", "is no trace"),
-        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads version 2"),
+        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2 and 3"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x05{...", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x02[]", "its header cannot be read"),
     ],
@@ -89,10 +107,27 @@ def test_what_is_no_trace_is_told_by_name(tmp_path: Path, data: bytes, said: str
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [0, 3, 255])
-def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, kind: int) -> None:
+@given(one=exchanges, happened=events)
+def test_a_trace_of_version_2_is_read_without_what_it_cannot_tell(
+    one: Exchange, happened: Event, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    now = encoded(one)
+    old = now[: FIXED_BYTES - WAIT_BYTES] + now[FIXED_BYTES:]
+    begin = header({"run": "r"})
+    path = tmp_path_factory.mktemp("trace") / "a.kptrace"
+    path.write_bytes(
+        begin.replace(b"\x00\x03", b"\x00\x02", 1)
+        + (len(old) - LENGTH_AND_KIND_BYTES).to_bytes(4, "big")
+        + old[4:]
+        + encoded(happened)
+    )
+    assert list(Trace(path).entries()) == [one._replace(wait_ns=-1), happened]
+
+
+@pytest.mark.parametrize(("version", "kind"), [(3, 0), (3, 4), (3, 255), (2, 3)])
+def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, version: int, kind: int) -> None:
     path = tmp_path / "x.kptrace"
-    begin = header({}) + event("a", {})
+    begin = header({}).replace(b"\x00\x03", bytes([0, version]), 1) + event("a", {})
     path.write_bytes(begin + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
     found = []
     with pytest.raises(TraceError, match=f"x.kptrace: no entry begins at byte {len(begin)}"):
@@ -100,7 +135,7 @@ def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, kin
 
 
 @pytest.mark.parametrize("body", [b"", b"12", b"{", b"{}", bytes(81)])
-@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize("kind", [1, 2, 3])
 def test_an_entry_that_cannot_be_read_is_told_with_its_place(tmp_path: Path, kind: int, body: bytes) -> None:
     path = tmp_path / "x.kptrace"
     path.write_bytes(header({}) + len(body).to_bytes(4, "big") + bytes([kind]) + body)

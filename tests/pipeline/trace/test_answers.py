@@ -106,7 +106,7 @@ def tables(spark: Any, folder: Path) -> Tables:
     return Tables(
         *(
             frame.where("run = 'before'").cache()
-            for frame in (every.requests, every.partitions, every.batches, every.events)
+            for frame in (every.requests, every.partitions, every.batches, every.events, every.state)
         )
     )
 
@@ -169,7 +169,7 @@ def changed(spark: Any, folder: Path, **change: Any) -> Tables:
         rows = [r for r in stored(folder, table) if r["run"] == "before"]
         rows = change[table](rows) if table in change else rows
         frames[table] = spark.createDataFrame([tuple(r[c.name] for c in columns) for r in rows], ddl(table))
-    return Tables(frames["requests"], frames["partitions"], frames["batches"], frames["events"])
+    return Tables(*frames.values())
 
 
 def test_a_batch_that_every_reader_passes_over_is_lost(spark: Any, folder: Path) -> None:
@@ -272,6 +272,11 @@ def test_the_parts_of_latency_are_those_of_the_requests(tables: Tables, folder: 
     requests = [r for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Produce"]
     assert parts["Produce", "throttled"]["most_ms"] == max(r["decided_ms"] for r in requests)
     assert parts["Produce", "total"]["requests"] == len(requests)
+    assert ("Produce", "handled or waiting") not in parts  # this broker tells one from the other
+    waited = [r["wait_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Fetch"]
+    assert parts["Fetch", "waited"]["most_ms"] == round(max(waited), 3)
+    for r in requests:
+        assert 0 <= r["wait_ms"] <= (r["ready_ns"] - r["handled_ns"]) / 1e6
     lanes = told(latency.ANSWER, "lanes", tables)
     assert all(r["received_ms"] <= r["handled_ms"] <= r["ready_ms"] for r in lanes) and any(
         r["muted_ms"] for r in lanes
