@@ -9,16 +9,30 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Any
 
 from broker.clock import monotonic_ns
 from broker.fetch.read import Reader
 from broker.log.files import FileRange
 from kafkaproto.api import ApiKey, Codec
-from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES
+from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
 from kafkaproto.trace.cutting import LeftOut, batch_heads, cut
-from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State
+from kafkaproto.trace.format import (
+    ANSWERED,
+    BEGINS,
+    CLOSES,
+    HELD,
+    Buffer,
+    Positions,
+    State,
+    event,
+    packed_exchange,
+    state,
+    state_of_one,
+)
 from kafkaproto.trace.frames import cut_produce, without_records
 
 if TYPE_CHECKING:
@@ -62,20 +76,16 @@ class Traced:
             self.wait_ns = monotonic_ns() - self.parked_ns
 
 
-class Outgoing(NamedTuple):
-    """An answer that is made and not yet out: the fields of its `Exchange` before `sent_ns`, and those after."""
-
-    before: tuple[Any, ...]
-    after: tuple[Any, ...]
-
-    def exchange(self, sent_ns: int) -> Exchange:
-        return Exchange._make((*self.before, sent_ns, *self.after))
+Outgoing = tuple[Any, int, int, int, int, Any]
+"""An answer that is made and not yet out: context of its request, ready_ns, throttle_ms, flags, response_bytes, and what `_cut_response`
+takes, None without an answer."""
 
 
 class Recorder:
-    """sink: takes an entry, now."""
+    """sink: takes an entry as the file has it, now. It is packed here and at once: a thread that did it would take the interpreter from the
+    loop for longer, and hold more."""
 
-    def __init__(self, sink: Callable[[Entry], None]) -> None:
+    def __init__(self, sink: Callable[[bytes], None]) -> None:
         self._sink = sink
         self._seq = itertools.count(1)
 
@@ -108,66 +118,48 @@ class Recorder:
         held: bool,
     ) -> None:
         """The answer is made, and about to go out: `out` is its frame with its length, into which `splices` go."""
-        places = [(at, len(value), _heads(value)) for at, value in splices]
-        self._exchange(
-            context,
-            throttle_ms,
-            held=held,
-            response_bytes=size_bytes,
-            response=cut(out, places, api.flexible)[4:],
-            response_records=tuple(length for _, length, _ in places),
-        )
+        frame = out, splices, api.flexible
+        flags = ANSWERED | HELD if held else ANSWERED
+        context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, size_bytes, frame
 
     def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool) -> None:
         """acks=0: it is done, and nothing goes back."""
-        self._exchange(context, throttle_ms, answered=False, closes=closes)
+        context.peer.outgoing = context, monotonic_ns(), throttle_ms, CLOSES if closes else 0, 0, None
 
-    def _exchange(
-        self,
-        context: RequestContext,
-        throttle_ms: int,
-        *,
-        answered: bool = True,
-        held: bool = False,
-        closes: bool = False,
-        response_bytes: int = 0,
-        response: bytes = b"",
-        response_records: tuple[int, ...] = (),
-    ) -> None:
+    def sent(self, one: Outgoing) -> None:
+        """The whole answer is with the kernel, or there was none to send. While the client reads it, there is time to record it."""
+        self._exchange(one, monotonic_ns())
+
+    def lost(self, one: Outgoing) -> None:
+        """The connection went before its answer was out."""
+        self._exchange(one, 0)
+
+    def _exchange(self, one: Outgoing, sent_ns: int) -> None:
+        context, ready_ns, throttle_ms, flags, response_bytes, frame = one
         traced = context.traced
-        context.peer.outgoing = Outgoing(
-            (
+        response, lengths = (b"", ()) if frame is None else _cut_response(*frame)
+        self._sink(
+            packed_exchange(
                 traced.seq,
                 context.node.broker_id,
                 context.peer.connection_id,
                 context.now_ms,
                 traced.received_ns,
                 traced.handled_ns,
-                monotonic_ns(),
-            ),
-            (
+                ready_ns,
+                sent_ns,
                 throttle_ms,
-                answered,
-                held,
-                closes,
+                flags,
                 context.size_bytes,
                 response_bytes,
                 traced.request,
                 response,
                 traced.records,
-                response_records,
+                lengths,
                 traced.handled_ms,
                 traced.wait_ns,
-            ),
+            )
         )
-
-    def sent(self, one: Outgoing) -> None:
-        """The whole answer is with the kernel, or there was none to send."""
-        self._sink(one.exchange(monotonic_ns()))
-
-    def lost(self, one: Outgoing) -> None:
-        """The connection went before its answer was out."""
-        self._sink(one.exchange(0))
 
     def watch(self, turn: Turn, partitions: Sequence[Partition]) -> None:
         """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.
@@ -177,23 +169,28 @@ class Recorder:
         standing = [_positions(partition, begins=True) for partition in partitions if partition.log.log_end_offset]
         if standing:
             at = next(self._seq), partitions[0].broker_id, turn.now_ms, monotonic_ns()
-            self._sink(State(*at, tuple(standing)))
+            self._sink(state(State(*at, tuple(standing))))
         for partition in partitions:
             partition.log.advanced = self._mover(turn, partition, begins=not partition.log.log_end_offset)
 
     def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
+        sink, seq, broker_id, log = self._sink, self._seq, partition.broker_id, partition.log
+        told = state_of_one(partition.topic, partition.index)
+        flags = BEGINS if begins else 0
+
         def advanced() -> None:
-            nonlocal begins
-            told = (_positions(partition, begins),)
-            self._sink(State(next(self._seq), partition.broker_id, turn.now_ms, monotonic_ns(), told))
-            begins = False
+            nonlocal flags
+            stable = Reader.last_stable_offset(partition)
+            offsets = log.high_watermark, stable, log.log_start_offset, log.log_end_offset
+            sink(told(next(seq), broker_id, turn.now_ms, monotonic_ns(), flags, *offsets))
+            flags = 0
 
         return advanced
 
     def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
         """Something happened: see the journal for kinds and facts."""
         told = {"seq": next(self._seq), "clock_ms": at_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
-        self._sink(Event(kind, told))
+        self._sink(event(kind, told))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
         """state: there (when the trace begins), created, changed, deleted."""
@@ -248,26 +245,37 @@ def _looks_same(before: Topic | None, after: Topic) -> bool:
     return before is not None and before.configs == after.configs and len(before.partitions) == len(after.partitions)
 
 
+_LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
+"""Of a batch's header: the length that it tells, its magic."""
 _REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")
 
 
+def _cut_response(out: Buffer, splices: list[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
+    """What is kept of a frame, without its length, and how long its records were."""
+    if not splices:
+        return memoryview(out)[LENGTH_BYTES:], ()
+    places = [(at, len(value), _heads(value)) for at, value in splices]
+    return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
+
+
 def _heads(records: Any) -> bytes:
-    return b"".join(_file_heads(records)) if type(records) is FileRange else batch_heads(records)
+    return _file_heads(records) if type(records) is FileRange else batch_heads(records)
 
 
-def _file_heads(part: FileRange) -> Iterator[bytes]:
+def _file_heads(part: FileRange) -> bytes:
     """`batch_heads` of a range of a file, of which no more is read than has to be."""
     fd, at, end = part.file.fileno(), part.offset, part.offset + len(part)
-    chunk, begins, read_bytes = b"", at, READ_BYTES
+    heads: list[bytes] = []
+    keep, length_and_magic, pread = heads.append, _LENGTH_AND_MAGIC.unpack, os.pread
     while at + HEADER_BYTES <= end:
-        inside = at - begins
-        if inside + HEADER_BYTES > len(chunk):
-            chunk = os.pread(fd, min(read_bytes, end - at), at)
-            begins, inside = at, 0
-        head = chunk[inside : inside + HEADER_BYTES]
-        size = int.from_bytes(head[8:12], "big", signed=True) + PREFIX_BYTES
-        if len(head) < HEADER_BYTES or head[16] != 2 or not HEADER_BYTES <= size <= end - at:
-            return
-        yield head
+        head = pread(fd, HEADER_BYTES, at)
+        length, magic = length_and_magic(head)
+        size = length + PREFIX_BYTES
+        if magic != MAGIC or not HEADER_BYTES <= size <= end - at:
+            break
+        if size < LARGE_BATCH_BYTES:
+            head = batch_heads(pread(fd, min(READ_BYTES, end - at), at))
+            size = sum(length + PREFIX_BYTES for length, _ in _LENGTH_AND_MAGIC.iter_unpack(head))
+        keep(head)
         at += size
-        read_bytes = HEADER_BYTES if size >= LARGE_BATCH_BYTES else READ_BYTES
+    return b"".join(heads)

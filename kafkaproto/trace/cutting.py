@@ -11,8 +11,7 @@ from struct import Struct
 
 from kafkaproto.flat import uvarint
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
-
-Buffer = bytes | bytearray | memoryview
+from kafkaproto.trace.format import Buffer
 
 _LENGTH = Struct(">i")
 _NO_TAGS = bytes(3)
@@ -57,15 +56,20 @@ def cut_only(frame: Buffer, length: int, left: bytes, flexible: bool) -> bytes |
     None where that is not how it ends: then `cut` has to do it.
     """
     tail = _NO_TAGS if flexible else b""
-    at = len(frame) - len(tail) - length
+    end = len(frame) - len(tail)
+    at = end - length
     announced = uvarint(length + 1) if flexible else _LENGTH.pack(length)
-    if at < len(announced) or frame[at - len(announced) : at] != announced or frame[len(frame) - len(tail) :] != tail:
+    begin = at - len(announced)
+    if begin < 0 or frame[begin:at] != announced or frame[end:] != tail:
         return None
-    return cut(b"".join((frame[:at], frame[at + length :])), [(at, length, left)], flexible)
+    told = uvarint(len(left) + 1) if flexible else _LENGTH.pack(len(left))
+    return b"".join((frame[:begin], told, left, tail))
 
 
 def batch_heads(records: Buffer) -> bytes:
     """The headers of the whole batches of magic 2 at the beginning of `records`, one behind the other."""
+    if whole_batch_bytes(records, 0) == len(records):
+        return bytes(records[:HEADER_BYTES])
     return b"".join(_heads(records))
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from struct import Struct, pack
+from struct import Struct
 from typing import Any, BinaryIO, NamedTuple
+
+Buffer = bytes | bytearray | memoryview
 
 MAGIC = b"kptrace\n"
 VERSION = 3
@@ -26,6 +28,7 @@ _LENGTH_AND_KIND = Struct(">IB")
 _EXCHANGE = Struct(">QiQqqqqqiBIIIIHHqq")
 """seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle, flags, bytes in and out, bytes of both frames as
 they stand here, how many record fields each had, clock ms when it was handled, how long it was parked (ns)."""
+_EXCHANGE_ENTRY = Struct(f">IB{_EXCHANGE.format[1:]}")
 _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
 """The same without the last."""
 _STATE = Struct(">QiqqH")
@@ -117,8 +120,7 @@ def header(meta: dict[str, Any]) -> bytes:
 
 def exchange(one: Exchange) -> bytes:
     flags = (ANSWERED if one.answered else 0) | (HELD if one.held else 0) | (CLOSES if one.closes else 0)
-    lengths = (*one.request_records, *one.response_records)
-    body = _EXCHANGE.pack(
+    return packed_exchange(
         one.seq,
         one.broker,
         one.connection,
@@ -131,16 +133,65 @@ def exchange(one: Exchange) -> bytes:
         flags,
         one.request_bytes,
         one.response_bytes,
-        len(one.request),
-        len(one.response),
-        len(one.request_records),
-        len(one.response_records),
+        one.request,
+        one.response,
+        one.request_records,
+        one.response_records,
         one.handled_ms,
         one.wait_ns,
     )
-    told = pack(f">{len(lengths)}I", *lengths)
-    size = len(body) + len(told) + len(one.request) + len(one.response)
-    return b"".join((_LENGTH_AND_KIND.pack(size, EXCHANGE), body, told, one.request, one.response))
+
+
+def packed_exchange(
+    seq: int,
+    broker: int,
+    connection: int,
+    clock_ms: int,
+    received_ns: int,
+    handled_ns: int,
+    ready_ns: int,
+    sent_ns: int,
+    throttle_ms: int,
+    flags: int,
+    request_bytes: int,
+    response_bytes: int,
+    request: Buffer,
+    response: Buffer,
+    request_records: tuple[int, ...],
+    response_records: tuple[int, ...],
+    handled_ms: int,
+    wait_ns: int,
+) -> bytes:
+    """`exchange` for who has its fields and makes no object of them: many may come in a second."""
+    lengths = _lengths(len(request_records) + len(response_records)).pack(*request_records, *response_records)
+    fixed = _EXCHANGE_ENTRY.pack(
+        _EXCHANGE.size + len(lengths) + len(request) + len(response),
+        EXCHANGE,
+        seq,
+        broker,
+        connection,
+        clock_ms,
+        received_ns,
+        handled_ns,
+        ready_ns,
+        sent_ns,
+        throttle_ms,
+        flags,
+        request_bytes,
+        response_bytes,
+        len(request),
+        len(response),
+        len(request_records),
+        len(response_records),
+        handled_ms,
+        wait_ns,
+    )
+    return b"".join((fixed, lengths, request, response))
+
+
+@cache
+def _lengths(count: int) -> Struct:
+    return Struct(f">{count}I")
 
 
 def state(one: State) -> bytes:
@@ -154,6 +205,18 @@ def state(one: State) -> bytes:
 def event(kind: str, facts: dict[str, Any]) -> bytes:
     told = json.dumps({"kind": kind, **facts}, separators=(",", ":"), default=str).encode()
     return _LENGTH_AND_KIND.pack(len(told), EVENT) + told
+
+
+def state_of_one(topic: str, partition: int) -> Callable[..., bytes]:
+    """`state` for who tells of the same log again and again: takes the other fields of `State` and `Positions`, flags for begins."""
+    name = topic.encode()
+    layout = Struct(f">IB{_STATE.format[1:]}{_POSITIONS.format[1:]}{len(name)}s")
+    size, name_bytes = layout.size - _LENGTH_AND_KIND.size, len(name)
+
+    def told(seq: int, broker: int, clock_ms: int, at_ns: int, flags: int, *offsets: int) -> bytes:
+        return layout.pack(size, STATE, seq, broker, clock_ms, at_ns, 1, name_bytes, partition, flags, *offsets, name)
+
+    return told
 
 
 def encoded(entry: Entry) -> bytes:
@@ -221,10 +284,10 @@ class Trace:
         if not start.startswith(MAGIC) or len(start) < len(MAGIC) + _VERSION_AND_LENGTH.size:
             raise TraceError(f"{self.path} is no trace: it does not begin with {MAGIC!r}")
         version, length = _VERSION_AND_LENGTH.unpack_from(start, len(MAGIC))
-        if version not in _READERS:
-            readable = " and ".join(map(str, _READERS))
+        if version not in READERS:
+            readable = " and ".join(map(str, READERS))
             raise TraceError(f"{self.path} is a trace of version {version}, and this program reads versions {readable}")
-        self._read = _READERS[version]
+        self._read = READERS[version]
         told = file.read(length)
         try:
             meta = json.loads(told)
@@ -273,7 +336,7 @@ def _exchange(body: bytes, layout: Struct = _EXCHANGE) -> Exchange:
     at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
         raise ValueError("its lengths do not add up")
-    lengths: Sequence[int] = Struct(f">{count}I").unpack_from(body, layout.size)
+    lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange(
         seq,
         broker,
@@ -321,7 +384,7 @@ def _event(body: bytes) -> Event:
     return Event(facts.pop("kind"), facts)
 
 
-_READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
+READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
     2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2), EVENT: _event},
     VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
 }

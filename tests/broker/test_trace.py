@@ -9,13 +9,13 @@ import pytest
 from broker.clock import monotonic_ns
 from broker.faults.rules import ForcedThrottle
 from broker.testing.memory import VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.api import codec
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header
 from kafkaproto.trace.cutting import batch_heads
 from kafkaproto.trace.format import Entry, Event, Exchange, State
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 
@@ -26,7 +26,7 @@ class Bench:
         self.entries: list[Entry] = []
         self.cluster = VirtualCluster(**options)
         self.cluster.topic("t", 3)
-        self.cluster.state.record(Recorder(self.entries.append))
+        self.cluster.state.record(recorder_into(self.entries))
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -269,7 +269,7 @@ def test_where_logs_stand_is_recorded_when_a_trace_begins_and_a_log_that_is_new_
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
     bench.entries.clear()
-    bench.cluster.state.record(Recorder(bench.entries.append))
+    bench.cluster.state.record(recorder_into(bench.entries))
     assert bench.moves() == [(0, 1, True, 2, 2, 0, 2)]
     for partition in (0, 1, 1):
         client.ask(produce("t", batch(b"x"), partition=partition), 9)

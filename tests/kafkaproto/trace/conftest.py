@@ -8,9 +8,9 @@ import pytest
 
 from broker.faults.rules import ForcedThrottle
 from broker.testing.memory import VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.format import Entry
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, metadata, produce
 
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     entries: list[Entry] = []
     cluster = VirtualCluster()
     cluster.topic("t")
-    cluster.state.record(Recorder(entries.append))
+    cluster.state.record(recorder_into(entries))
     a, b = cluster.connect(client_id="a"), cluster.connect(client_id="b")
     a.ask(produce("t", batch(b"x" * 1000)), 9)
     a.ask(produce("t", batch(b"x"), partition=7), 9)

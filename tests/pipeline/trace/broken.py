@@ -30,11 +30,11 @@ from broker.replication.partition import Partition
 from broker.replication.selector import RackAwareReplicaSelector
 from broker.server.tracing import meta_of
 from broker.testing.memory import MemoryClient, VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import CONTROL, TRANSACTIONAL, read_header
 from kafkaproto.trace.format import Entry, Event
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce
 
 PLANTED = "planted"
@@ -57,7 +57,7 @@ class Scene:
         self.entries: list[Entry] = []
         meta = meta_of(self.cluster.state) | {"wall_ms": EPOCH_MS, "seq": 0}
         self.entries.append(Event("meta", {**meta, "broker": -1}))
-        self.cluster.state.record(Recorder(self.entries.append))
+        self.cluster.state.record(recorder_into(self.entries))
         self.cluster.topic("t", 1, 3)
         self.cluster.topic("other", 1, 3)
         self.leader = self.cluster.state.controller.image.topics["t"].partitions[0].leader

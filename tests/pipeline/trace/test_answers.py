@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from broker.testing.memory import MemoryClient, VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.trace.format import Entry
@@ -18,6 +17,7 @@ from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, r
 from pipeline.trace.answers.answer import MOST_ROWS, Answer, Query, found
 from pipeline.trace.audit.rule import Tables
 from pipeline.trace.schema import TABLES, ddl
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce
 from tests.pipeline.trace.recorded import write
 from tests.pipeline.trace.test_tables import rows as stored
@@ -51,7 +51,7 @@ def play(run: str) -> list[Entry]:
     config = {f"{i}.broker.rack": rack for i, rack in enumerate(RACKS)}
     config |= {f"{i}.{name}": value for i in range(len(RACKS)) for name, value in windows(i).items()}
     cluster = VirtualCluster(3, config)
-    cluster.state.record(Recorder(entries.append))
+    cluster.state.record(recorder_into(entries))
     cluster.topic("t", 1, 3)
     cluster.topic("unread", 1)
     leader = cluster.state.controller.image.topics["t"].partitions[0].leader

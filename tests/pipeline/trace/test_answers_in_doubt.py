@@ -10,13 +10,13 @@ import pytest
 
 from broker.server.tracing import meta_of
 from broker.testing.memory import VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.trace.format import Entry, Event, Exchange
 from pipeline.trace import tables as job
 from pipeline.trace.answers import latency, ledger, throttles, what_if
 from pipeline.trace.audit import durability, offsets, throttling
 from pipeline.trace.audit.rule import Tables
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, produce
 from tests.pipeline.trace.recorded import write
 from tests.pipeline.trace.test_answers import told
@@ -44,7 +44,7 @@ def recorded(
     entries: list[Entry] = []
     cluster = VirtualCluster(1, {"quota.window.num": "3"}, **options)
     meta = meta_of(cluster.state)
-    cluster.state.record(Recorder(entries.append))
+    cluster.state.record(recorder_into(entries))
     cluster.topic("t")
     play(cluster)
     cluster.run()
