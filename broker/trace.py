@@ -269,6 +269,8 @@ def _file_heads(part: FileRange) -> bytes:
     keep, length_and_magic, pread = heads.append, _LENGTH_AND_MAGIC.unpack, os.pread
     while at + HEADER_BYTES <= end:
         head = pread(fd, HEADER_BYTES, at)
+        if len(head) < HEADER_BYTES:
+            break  # somebody else has cut the file
         length, magic = length_and_magic(head)
         size = length + PREFIX_BYTES
         if magic != MAGIC or not HEADER_BYTES <= size <= end - at:
@@ -276,6 +278,8 @@ def _file_heads(part: FileRange) -> bytes:
         if size < LARGE_BATCH_BYTES:
             head = batch_heads(pread(fd, min(READ_BYTES, end - at), at))
             size = sum(length + PREFIX_BYTES for length, _ in _LENGTH_AND_MAGIC.iter_unpack(head))
+            if not size:
+                break
         keep(head)
         at += size
     return b"".join(heads)

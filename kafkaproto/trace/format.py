@@ -25,12 +25,12 @@ LARGEST_ENTRY_BYTES = 1 << 30
 
 _VERSION_AND_LENGTH = Struct(">HI")
 _LENGTH_AND_KIND = Struct(">IB")
-_EXCHANGE = Struct(">QiQqqqqqiBIIIIHHqq")
+_EXCHANGE = Struct(">QiQqqqqqiBIIIIIIqq")
 """seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle, flags, bytes in and out, bytes of both frames as
 they stand here, how many record fields each had, clock ms when it was handled, how long it was parked (ns)."""
 _EXCHANGE_ENTRY = Struct(f">IB{_EXCHANGE.format[1:]}")
 _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
-"""The same without the last."""
+"""The same without the last, and with narrower counts."""
 _STATE = Struct(">QiqqH")
 """seq, broker, clock ms, at (ns), how many logs."""
 _POSITIONS = Struct(">HiBqqqq")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,6 @@ from kafkaproto.trace.format import (
     files_of,
     header,
 )
-
-LENGTH_AND_KIND_BYTES, WAIT_BYTES = 5, 8
-FIXED_BYTES = len(encoded(Exchange(0, 0, 0, 0, 0, 0, 0, 0, 0, False, False, False, 0, 0, b"", b"", (), ())))
-"""Of an exchange up to its frames: how long it was parked stands last."""
 
 lengths = st.lists(st.integers(0, 2**32 - 1), max_size=5).map(tuple)
 numbers = st.integers(0, 2**63 - 1)
@@ -111,16 +108,15 @@ def test_what_is_no_trace_is_told_by_name(tmp_path: Path, data: bytes, said: str
 def test_a_trace_of_version_2_is_read_without_what_it_cannot_tell(
     one: Exchange, happened: Event, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    now = encoded(one)
-    old = now[: FIXED_BYTES - WAIT_BYTES] + now[FIXED_BYTES:]
-    begin = header({"run": "r"})
+    lengths = (*one.request_records, *one.response_records)
+    flags = one.answered | one.held << 1 | one.closes << 2
+    counts = (one.request_bytes, one.response_bytes, len(one.request), len(one.response))
+    counts += (len(one.request_records), len(one.response_records))
+    body = struct.pack(">QiQqqqqqiBIIIIHHq", *one[:9], flags, *counts, one.handled_ms)
+    body += struct.pack(f">{len(lengths)}I", *lengths) + one.request + one.response
+    begin = header({"run": "r"}).replace(b"\x00\x03", b"\x00\x02", 1)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
-    path.write_bytes(
-        begin.replace(b"\x00\x03", b"\x00\x02", 1)
-        + (len(old) - LENGTH_AND_KIND_BYTES).to_bytes(4, "big")
-        + old[4:]
-        + encoded(happened)
-    )
+    path.write_bytes(begin + struct.pack(">IB", len(body), 1) + body + encoded(happened))
     assert list(Trace(path).entries()) == [one._replace(wait_ns=-1), happened]
 
 
