@@ -76,9 +76,9 @@ class Traced:
             self.wait_ns = monotonic_ns() - self.parked_ns
 
 
-Outgoing = tuple[Any, int, int, int, int, Any]
+Outgoing = tuple[Any, int, int, int, int, Buffer, Sequence[tuple[int, Any]], bool]
 """An answer that is made and not yet out: context of its request, ready_ns, throttle_ms, flags, response_bytes, and what `_cut_response`
-takes, None without an answer."""
+takes."""
 
 
 class Recorder:
@@ -118,26 +118,23 @@ class Recorder:
         held: bool,
     ) -> None:
         """The answer is made, and about to go out: `out` is its frame with its length, into which `splices` go."""
-        frame = out, splices, api.flexible
         flags = ANSWERED | HELD if held else ANSWERED
-        context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, size_bytes, frame
+        context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, size_bytes, out, splices, api.flexible
 
     def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool) -> None:
         """acks=0: it is done, and nothing goes back."""
-        context.peer.outgoing = context, monotonic_ns(), throttle_ms, CLOSES if closes else 0, 0, None
+        context.peer.outgoing = context, monotonic_ns(), throttle_ms, CLOSES if closes else 0, 0, b"", (), False
 
-    def sent(self, one: Outgoing) -> None:
-        """The whole answer is with the kernel, or there was none to send. While the client reads it, there is time to record it."""
-        self._exchange(one, monotonic_ns())
-
-    def lost(self, one: Outgoing) -> None:
-        """The connection went before its answer was out."""
-        self._exchange(one, 0)
-
-    def _exchange(self, one: Outgoing, sent_ns: int) -> None:
-        context, ready_ns, throttle_ms, flags, response_bytes, frame = one
+    def ended(self, one: Outgoing, sent: bool) -> None:
+        """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
+        the connection went before it was out."""
+        sent_ns = monotonic_ns() if sent else 0
+        context, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = one
         traced = context.traced
-        response, lengths = (b"", ()) if frame is None else _cut_response(*frame)
+        response: Buffer = memoryview(out)[LENGTH_BYTES:]
+        lengths: tuple[int, ...] = ()
+        if splices:
+            response, lengths = _cut_response(out, splices, flexible)
         self._sink(
             packed_exchange(
                 traced.seq,
@@ -180,9 +177,19 @@ class Recorder:
 
         def advanced() -> None:
             nonlocal flags
-            stable = Reader.last_stable_offset(partition)
-            offsets = log.high_watermark, stable, log.log_start_offset, log.log_end_offset
-            sink(told(next(seq), broker_id, turn.now_ms, monotonic_ns(), flags, *offsets))
+            sink(
+                told(
+                    next(seq),
+                    broker_id,
+                    turn.now_ms,
+                    monotonic_ns(),
+                    flags,
+                    log.high_watermark,
+                    Reader.last_stable_offset(partition),
+                    log.log_start_offset,
+                    log.log_end_offset,
+                )
+            )
             flags = 0
 
         return advanced
@@ -250,10 +257,8 @@ _LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
 _REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")
 
 
-def _cut_response(out: Buffer, splices: list[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """What is kept of a frame, without its length, and how long its records were."""
-    if not splices:
-        return memoryview(out)[LENGTH_BYTES:], ()
+def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
+    """What is kept of a frame with records, without its length, and how long they were."""
     places = [(at, len(value), _heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
 

@@ -60,7 +60,7 @@ def cut_only(frame: Buffer, length: int, left: bytes, flexible: bool) -> bytes |
     at = end - length
     announced = uvarint(length + 1) if flexible else _LENGTH.pack(length)
     begin = at - len(announced)
-    if begin < 0 or frame[begin:at] != announced or frame[end:] != tail:
+    if begin < 0 or frame[begin:at] != announced or (flexible and frame[end:] != tail):
         return None
     told = uvarint(len(left) + 1) if flexible else _LENGTH.pack(len(left))
     return b"".join((frame[:begin], told, left, tail))

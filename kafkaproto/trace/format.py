@@ -163,7 +163,9 @@ def packed_exchange(
     wait_ns: int,
 ) -> bytes:
     """`exchange` for who has its fields and makes no object of them: many may come in a second."""
-    lengths = _lengths(len(request_records) + len(response_records)).pack(*request_records, *response_records)
+    lengths = b""
+    if request_records or response_records:
+        lengths = _lengths(len(request_records) + len(response_records)).pack(*request_records, *response_records)
     fixed = _EXCHANGE_ENTRY.pack(
         _EXCHANGE.size + len(lengths) + len(request) + len(response),
         EXCHANGE,
@@ -208,13 +210,22 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
 
 
 def state_of_one(topic: str, partition: int) -> Callable[..., bytes]:
-    """`state` for who tells of the same log again and again: takes the other fields of `State` and `Positions`, flags for begins."""
+    """`state` for who tells of the same log again and again.
+
+    It takes seq, broker, clock_ms and at_ns, flags for begins, and the four offsets.
+    """
     name = topic.encode()
     layout = Struct(f">IB{_STATE.format[1:]}{_POSITIONS.format[1:]}{len(name)}s")
     size, name_bytes = layout.size - _LENGTH_AND_KIND.size, len(name)
 
-    def told(seq: int, broker: int, clock_ms: int, at_ns: int, flags: int, *offsets: int) -> bytes:
-        return layout.pack(size, STATE, seq, broker, clock_ms, at_ns, 1, name_bytes, partition, flags, *offsets, name)
+    pack = layout.pack
+
+    def told(
+        seq: int, broker: int, clock_ms: int, at_ns: int, flags: int, high: int, stable: int, start: int, end: int
+    ) -> bytes:
+        return pack(
+            size, STATE, seq, broker, clock_ms, at_ns, 1, name_bytes, partition, flags, high, stable, start, end, name
+        )
 
     return told
 
