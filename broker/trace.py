@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Sequence
-from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from broker.clock import monotonic_ns
@@ -19,7 +18,7 @@ from broker.log.files import FileRange
 from kafkaproto.api import ApiKey, Codec
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
-from kafkaproto.trace.cutting import LeftOut, batch_heads, cut
+from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
 from kafkaproto.trace.format import (
     ANSWERED,
     BEGINS,
@@ -131,7 +130,7 @@ class Recorder:
         sent_ns = monotonic_ns() if sent else 0
         context, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = one
         traced = context.traced
-        response: Buffer = memoryview(out)[LENGTH_BYTES:]
+        response: Buffer = out[LENGTH_BYTES:]
         lengths: tuple[int, ...] = ()
         if splices:
             response, lengths = _cut_response(out, splices, flexible)
@@ -252,8 +251,6 @@ def _looks_same(before: Topic | None, after: Topic) -> bool:
     return before is not None and before.configs == after.configs and len(before.partitions) == len(after.partitions)
 
 
-_LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
-"""Of a batch's header: the length that it tells, its magic."""
 _REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")
 
 
@@ -271,7 +268,7 @@ def _file_heads(part: FileRange) -> bytes:
     """`batch_heads` of a range of a file, of which no more is read than has to be."""
     fd, at, end = part.file.fileno(), part.offset, part.offset + len(part)
     heads: list[bytes] = []
-    keep, length_and_magic, pread = heads.append, _LENGTH_AND_MAGIC.unpack, os.pread
+    keep, length_and_magic, pread = heads.append, LENGTH_AND_MAGIC.unpack, os.pread
     while at + HEADER_BYTES <= end:
         head = pread(fd, HEADER_BYTES, at)
         if len(head) < HEADER_BYTES:
@@ -282,7 +279,7 @@ def _file_heads(part: FileRange) -> bytes:
             break
         if size < LARGE_BATCH_BYTES:
             head = batch_heads(pread(fd, min(READ_BYTES, end - at), at))
-            size = sum(length + PREFIX_BYTES for length, _ in _LENGTH_AND_MAGIC.iter_unpack(head))
+            size = sum(length + PREFIX_BYTES for length, _ in LENGTH_AND_MAGIC.iter_unpack(head))
             if not size:
                 break
         keep(head)

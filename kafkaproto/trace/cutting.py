@@ -16,8 +16,8 @@ from kafkaproto.trace.format import Buffer
 _LENGTH = Struct(">i")
 _NO_TAGS = bytes(3)
 """Of a partition, of its topic and of the request, all empty."""
-_MAGIC_AT = 16
-_BATCH_LENGTH_AT = 8
+LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
+"""Of a batch's header: the length that it tells, and its magic."""
 
 
 class LeftOut:
@@ -82,7 +82,9 @@ def _heads(records: Buffer) -> Iterator[Buffer]:
 
 def whole_batch_bytes(records: Buffer, at: int) -> int | None:
     """The size of the batch of magic 2 that begins at `at`, None if there is none, or not all of it."""
-    if len(records) - at < HEADER_BYTES or records[at + _MAGIC_AT] != MAGIC:
+    room = len(records) - at
+    if room < HEADER_BYTES:
         return None
-    size = _LENGTH.unpack_from(records, at + _BATCH_LENGTH_AT)[0] + PREFIX_BYTES
-    return size if HEADER_BYTES <= size <= len(records) - at else None
+    length, magic = LENGTH_AND_MAGIC.unpack_from(records, at)
+    size: int = length + PREFIX_BYTES
+    return size if magic == MAGIC and HEADER_BYTES <= size <= room else None
