@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
 from broker.clock import monotonic_ns
 from broker.faults.rules import ForcedThrottle
+from broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from broker.testing.memory import VirtualCluster
+from broker.trace import _heads
 from kafkaproto.api import codec
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -121,6 +124,18 @@ def test_a_batch_that_is_cut_off_leaves_nothing(bench: Bench) -> None:
     _, _, response = decoded(bench.exchanges[0])
     assert bench.exchanges[0].response_records == (1500,) == (len(answer.responses[0].partitions[0].records),)
     assert len(response.responses[0].partitions[0].records) == HEADER_BYTES
+
+
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_of_a_file_that_somebody_has_cut_only_what_is_there_is_recorded(size: int) -> None:
+    file = open_temporary_file(MemoryBudget(0))
+    stored = batch(b"x" * size)
+    os.pwrite(file.fileno(), 2 * stored, 0)
+    whole = FileRange(file, 0, 2 * len(stored))
+    assert _heads(whole) == batch_heads(2 * stored)
+    for left in (1, HEADER_BYTES):
+        os.ftruncate(file.fileno(), len(stored) + left)
+        assert _heads(whole)[:HEADER_BYTES] == stored[:HEADER_BYTES] and len(_heads(whole)) <= 2 * HEADER_BYTES
 
 
 def test_other_requests_are_recorded_byte_for_byte(bench: Bench) -> None:
