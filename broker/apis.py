@@ -98,6 +98,8 @@ class Parked:
         """An answer that cannot be built ends its own connection, as it would have at once (W-8)."""
         context = self._context
         context.now_ms = now_ms
+        if context.traced is not None:
+            context.traced.woken()
         try:
             result = _timed(context, build) if context.node.quotas.request.enabled else build()
             finish(context, self._codec, self._asker, result)
@@ -136,6 +138,8 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
     if isinstance(result, DelayedOperation):
         parked = Parked(context, api, asker, result)
         asker.parked = parked
+        if context.traced is not None and not result.done:
+            context.traced.parked()
         result.attach(parked.finish)
     else:
         finish(context, api, asker, result)

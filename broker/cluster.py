@@ -10,7 +10,7 @@ import base64
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -406,6 +406,7 @@ class Cluster:
         self.journal.recorder = recorder
         for node in self.nodes:
             node.recorder = recorder
+            node.replicas.watch(None if recorder is None else partial(recorder.watch, self.turn))
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
         """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""

@@ -1,4 +1,5 @@
-"""What a broker records of its traffic: every exchange without its records, every event of the journal, every connection.
+"""What a broker records of its traffic: every exchange without its records, every event of the journal, every connection, and where each
+high watermark moves to.
 
 A recorder is there only while somebody wants a trace; without one a request pays for one look at an attribute. It hands entries to a
 sink, which must not wait. Must never know threads or files, nor what a message means beyond where its records are.
@@ -8,15 +9,29 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from broker.clock import monotonic_ns
+from broker.fetch.read import Reader
 from broker.log.files import FileRange
 from kafkaproto.api import ApiKey, Codec
-from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES
-from kafkaproto.trace.cutting import LeftOut, batch_heads, cut
-from kafkaproto.trace.format import Entry, Event, Exchange
+from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
+from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
+from kafkaproto.trace.format import (
+    ANSWERED,
+    BEGINS,
+    CLOSES,
+    HELD,
+    Buffer,
+    Positions,
+    State,
+    event,
+    packed_exchange,
+    state,
+    state_of_one,
+)
 from kafkaproto.trace.frames import cut_produce, without_records
 
 if TYPE_CHECKING:
@@ -24,6 +39,8 @@ if TYPE_CHECKING:
     from broker.metadata.image import Topic
     from broker.quota.entities import QuotaEntity
     from broker.registry import RequestContext
+    from broker.replication.partition import Partition
+    from broker.turn import Turn
 
 READ_BYTES = 64 * 1024
 IN_THE_CLUSTER = -1
@@ -35,7 +52,7 @@ LARGE_BATCH_BYTES = 8 * 1024
 class Traced:
     """One request on its way: what the trace has of it until it is answered."""
 
-    __slots__ = ("handled_ms", "handled_ns", "received_ns", "records", "request", "seq")
+    __slots__ = ("handled_ms", "handled_ns", "parked_ns", "received_ns", "records", "request", "seq", "wait_ns")
 
     def __init__(
         self, seq: int, received_ns: int, handled_ns: int, handled_ms: int, request: bytes, records: tuple[int, ...]
@@ -46,22 +63,28 @@ class Traced:
         self.handled_ms = handled_ms
         self.request = request
         self.records = records
+        self.parked_ns = self.wait_ns = 0
+
+    def parked(self) -> None:
+        """Its handler has done what it can: it waits for others."""
+        self.parked_ns = monotonic_ns()
+
+    def woken(self) -> None:
+        """What it waited for is there, or its time is over: its answer is about to be made."""
+        if self.parked_ns:
+            self.wait_ns = monotonic_ns() - self.parked_ns
 
 
-class Outgoing(NamedTuple):
-    """An answer that is made and not yet out: the fields of its `Exchange` before `sent_ns`, and those after."""
-
-    before: tuple[Any, ...]
-    after: tuple[Any, ...]
-
-    def exchange(self, sent_ns: int) -> Exchange:
-        return Exchange._make((*self.before, sent_ns, *self.after))
+Outgoing = tuple[Any, int, int, int, int, Buffer, Sequence[tuple[int, Any]], bool]
+"""An answer that is made and not yet out: context of its request, ready_ns, throttle_ms, flags, response_bytes, and what `_cut_response`
+takes."""
 
 
 class Recorder:
-    """sink: takes an entry, now."""
+    """sink: takes an entry as the file has it, now. It is packed here and at once: a thread that did it would take the interpreter from the
+    loop for longer, and hold more."""
 
-    def __init__(self, sink: Callable[[Entry], None]) -> None:
+    def __init__(self, sink: Callable[[bytes], None]) -> None:
         self._sink = sink
         self._seq = itertools.count(1)
 
@@ -94,70 +117,86 @@ class Recorder:
         held: bool,
     ) -> None:
         """The answer is made, and about to go out: `out` is its frame with its length, into which `splices` go."""
-        places = [(at, len(value), _heads(value)) for at, value in splices]
-        self._exchange(
-            context,
-            throttle_ms,
-            held=held,
-            response_bytes=size_bytes,
-            response=cut(out, places, api.flexible)[4:],
-            response_records=tuple(length for _, length, _ in places),
-        )
+        flags = ANSWERED | HELD if held else ANSWERED
+        context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, size_bytes, out, splices, api.flexible
 
     def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool) -> None:
         """acks=0: it is done, and nothing goes back."""
-        self._exchange(context, throttle_ms, answered=False, closes=closes)
+        context.peer.outgoing = context, monotonic_ns(), throttle_ms, CLOSES if closes else 0, 0, b"", (), False
 
-    def _exchange(
-        self,
-        context: RequestContext,
-        throttle_ms: int,
-        *,
-        answered: bool = True,
-        held: bool = False,
-        closes: bool = False,
-        response_bytes: int = 0,
-        response: bytes = b"",
-        response_records: tuple[int, ...] = (),
-    ) -> None:
+    def ended(self, one: Outgoing, sent: bool) -> None:
+        """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
+        the connection went before it was out."""
+        sent_ns = monotonic_ns() if sent else 0
+        context, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = one
         traced = context.traced
-        context.peer.outgoing = Outgoing(
-            (
+        response: Buffer = out[LENGTH_BYTES:]
+        lengths: tuple[int, ...] = ()
+        if splices:
+            response, lengths = _cut_response(out, splices, flexible)
+        self._sink(
+            packed_exchange(
                 traced.seq,
                 context.node.broker_id,
                 context.peer.connection_id,
                 context.now_ms,
                 traced.received_ns,
                 traced.handled_ns,
-                monotonic_ns(),
-            ),
-            (
+                ready_ns,
+                sent_ns,
                 throttle_ms,
-                answered,
-                held,
-                closes,
+                flags,
                 context.size_bytes,
                 response_bytes,
                 traced.request,
                 response,
                 traced.records,
-                response_records,
+                lengths,
                 traced.handled_ms,
-            ),
+                traced.wait_ns,
+            )
         )
 
-    def sent(self, one: Outgoing) -> None:
-        """The whole answer is with the kernel, or there was none to send."""
-        self._sink(one.exchange(monotonic_ns()))
+    def watch(self, turn: Turn, partitions: Sequence[Partition]) -> None:
+        """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.
 
-    def lost(self, one: Outgoing) -> None:
-        """The connection went before its answer was out."""
-        self._sink(one.exchange(0))
+        A move comes before the answers that it lets go.
+        """
+        standing = [_positions(partition, begins=True) for partition in partitions if partition.log.log_end_offset]
+        if standing:
+            at = next(self._seq), partitions[0].broker_id, turn.now_ms, monotonic_ns()
+            self._sink(state(State(*at, tuple(standing))))
+        for partition in partitions:
+            partition.log.advanced = self._mover(turn, partition, begins=not partition.log.log_end_offset)
+
+    def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
+        sink, seq, broker_id, log = self._sink, self._seq, partition.broker_id, partition.log
+        told = state_of_one(partition.topic, partition.index)
+        flags = BEGINS if begins else 0
+
+        def advanced() -> None:
+            nonlocal flags
+            sink(
+                told(
+                    next(seq),
+                    broker_id,
+                    turn.now_ms,
+                    monotonic_ns(),
+                    flags,
+                    log.high_watermark,
+                    Reader.last_stable_offset(partition),
+                    log.log_start_offset,
+                    log.log_end_offset,
+                )
+            )
+            flags = 0
+
+        return advanced
 
     def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
         """Something happened: see the journal for kinds and facts."""
         told = {"seq": next(self._seq), "clock_ms": at_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
-        self._sink(Event(kind, told))
+        self._sink(event(kind, told))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
         """state: there (when the trace begins), created, changed, deleted."""
@@ -194,6 +233,20 @@ class Recorder:
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
 
 
+def _positions(partition: Partition, begins: bool) -> Positions:
+    log = partition.log
+    stable = Reader.last_stable_offset(partition)
+    return Positions(
+        partition.topic,
+        partition.index,
+        begins,
+        log.high_watermark,
+        stable,
+        log.log_start_offset,
+        log.log_end_offset,
+    )
+
+
 def _looks_same(before: Topic | None, after: Topic) -> bool:
     return before is not None and before.configs == after.configs and len(before.partitions) == len(after.partitions)
 
@@ -201,23 +254,34 @@ def _looks_same(before: Topic | None, after: Topic) -> bool:
 _REASON = ("quota", "user", "client_id", "bound", "value", "rate", "window_ms", "samples", "rule_id")
 
 
+def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
+    """What is kept of a frame with records, without its length, and how long they were."""
+    places = [(at, len(value), _heads(value)) for at, value in splices]
+    return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
+
+
 def _heads(records: Any) -> bytes:
-    return b"".join(_file_heads(records)) if type(records) is FileRange else batch_heads(records)
+    return _file_heads(records) if type(records) is FileRange else batch_heads(records)
 
 
-def _file_heads(part: FileRange) -> Iterator[bytes]:
+def _file_heads(part: FileRange) -> bytes:
     """`batch_heads` of a range of a file, of which no more is read than has to be."""
     fd, at, end = part.file.fileno(), part.offset, part.offset + len(part)
-    chunk, begins, read_bytes = b"", at, READ_BYTES
+    heads: list[bytes] = []
+    keep, length_and_magic, pread = heads.append, LENGTH_AND_MAGIC.unpack, os.pread
     while at + HEADER_BYTES <= end:
-        inside = at - begins
-        if inside + HEADER_BYTES > len(chunk):
-            chunk = os.pread(fd, min(read_bytes, end - at), at)
-            begins, inside = at, 0
-        head = chunk[inside : inside + HEADER_BYTES]
-        size = int.from_bytes(head[8:12], "big", signed=True) + PREFIX_BYTES
-        if len(head) < HEADER_BYTES or head[16] != 2 or not HEADER_BYTES <= size <= end - at:
-            return
-        yield head
+        head = pread(fd, HEADER_BYTES, at)
+        if len(head) < HEADER_BYTES:
+            break  # somebody else has cut the file
+        length, magic = length_and_magic(head)
+        size = length + PREFIX_BYTES
+        if magic != MAGIC or not HEADER_BYTES <= size <= end - at:
+            break
+        if size < LARGE_BATCH_BYTES:
+            head = batch_heads(pread(fd, min(READ_BYTES, end - at), at))
+            size = sum(length + PREFIX_BYTES for length, _ in LENGTH_AND_MAGIC.iter_unpack(head))
+            if not size:
+                break
+        keep(head)
         at += size
-        read_bytes = HEADER_BYTES if size >= LARGE_BATCH_BYTES else READ_BYTES
+    return b"".join(heads)

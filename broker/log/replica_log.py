@@ -1,7 +1,7 @@
 """One replica's log: its batches (runs of the shared store), its offsets, its epochs, its producers.
 
-The log start and end offset move by the methods here; the high watermark is a plain attribute that the partition sets,
-and that truncation and a raised log start keep in range. A refused append changes nothing.
+The log start and end offset move by the methods here; the high watermark is where the partition puts it (`commit`),
+and truncation and a raised log start keep it in range. A refused append changes nothing.
 (`UnifiedLog` and `LocalLog` in Kafka.) Must never know: who leads, who is in sync, wire messages, the clock.
 """
 
@@ -88,7 +88,7 @@ class Keeper(Protocol):
 
 
 Moved = Callable[[str, int, int], None]
-"""What moved ("start" up, "end" down, "restart": all is gone), from where, to where."""
+"""What moved ("start" up, "end" down, "watermark": the high one down, "restart": all is gone), from where, to where."""
 
 
 class ReplicaLog:
@@ -99,6 +99,7 @@ class ReplicaLog:
 
     __slots__ = (
         "_newest",
+        "advanced",
         "epochs",
         "first_dirty_offset",
         "high_watermark",
@@ -116,7 +117,9 @@ class ReplicaLog:
         self.store = store
         self.keeper = keeper
         self.moved: Moved | None = None
-        """Is told where records went otherwise than by compaction."""
+        """Is told where records went otherwise than by compaction, or can no longer be counted on."""
+        self.advanced: Callable[[], None] | None = None
+        """Is called when the high watermark or the log start is another one, while somebody wants to know."""
         self.is_leader = False
         self.runs = Runs(store)
         self.log_start_offset = 0
@@ -153,6 +156,19 @@ class ReplicaLog:
             self.epochs.entries(),
             self.producers.producers,
         )
+
+    def commit(self, offset: int) -> None:
+        """`offset` is the high watermark from now on."""
+        self.high_watermark = offset
+        if self.advanced is not None:
+            self.advanced()
+
+    def forget_hearsay(self) -> None:
+        """A high watermark beyond the end, which a follower may have heard of (D2), is of no use to who leads: those records are gone."""
+        if self.high_watermark > self.log_end_offset:
+            if self.moved is not None:
+                self.moved("watermark", self.high_watermark, self.log_end_offset)
+            self.commit(self.log_end_offset)
 
     def restore(self, state: LogState) -> None:
         """Be what another process has left; all of it counts as committed."""
@@ -377,8 +393,9 @@ class ReplicaLog:
             self.moved("end", before, self.log_end_offset)
         self._newest = None
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
-        self.high_watermark = min(self.high_watermark, self.log_end_offset)
         self.first_dirty_offset = min(self.first_dirty_offset, self.log_end_offset)
+        if self.high_watermark > self.log_end_offset:
+            self.commit(self.log_end_offset)
         self.epochs.truncate_from_end(self.log_end_offset)
         self._learn_producers_again(self.producers.forget_from(self.log_end_offset))
 
@@ -398,7 +415,7 @@ class ReplicaLog:
         if self.moved is not None:
             self.moved("start", self.log_start_offset, offset)
         self.log_start_offset = offset
-        self.high_watermark = max(self.high_watermark, offset)
+        self.commit(max(self.high_watermark, offset))
         self.epochs.truncate_from_start(offset)
         self.runs.cut_start(offset)
 
@@ -419,7 +436,8 @@ class ReplicaLog:
             self.moved("restart", self.log_end_offset, offset)
         self.runs.clear()
         self._newest = None
-        self.log_start_offset = self.log_end_offset = self.high_watermark = self.first_dirty_offset = offset
+        self.log_start_offset = self.log_end_offset = self.first_dirty_offset = offset
+        self.commit(offset)
         self.epochs.clear()
         self.producers.clear()
 

@@ -232,7 +232,7 @@ class Connection:
         """What was answered got out, or did not."""
         recorder, outgoing, self.outgoing = self.node.recorder, self.outgoing, None
         if recorder is not None and outgoing is not None:
-            (recorder.sent if sent else recorder.lost)(outgoing)
+            recorder.ended(outgoing, sent)
 
     def _watch_idle(self, now_ms: int) -> None:
         """T-11: neither a mute nor a request in progress keeps an idle connection open."""

@@ -416,7 +416,9 @@ class ReplicaFetcher:
         pull.told = (high_watermark, leader.log.log_start_offset)
         before = follower.log.high_watermark
         heard = high_watermark if self._settings.strict_kip else min(high_watermark, follower.log.log_end_offset)
-        follower.log.high_watermark = max(heard, follower.log.log_start_offset)
+        heard = max(heard, follower.log.log_start_offset)
+        if heard != before:
+            follower.log.commit(heard)
         known = leader.followers.get(self.follower_id)
         if known is not None:
             known.high_watermark = high_watermark

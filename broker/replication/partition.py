@@ -182,8 +182,7 @@ class Partition:
         self.is_leader = state.leader == self.broker_id
         if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
             self.epoch_start_offset = self.log.log_end_offset
-            # Elected uncleanly it may have heard of records that it never got (D2): they are gone.
-            self.log.high_watermark = min(self.log.high_watermark, self.log.log_end_offset)
+            self.log.forget_hearsay()  # elected uncleanly it may have heard of records that it never got
             self.log.lead(self.leader_epoch)
             self.followers = {
                 r: Follower(now_ms if r in self.isr else 0) for r in state.replicas if r != self.broker_id
@@ -223,7 +222,7 @@ class Partition:
     def appended(self, now_ms: int) -> None:
         """Records came into this leader's log."""
         if not self.followers:
-            self.log.high_watermark = self.log.log_end_offset  # one replica is always its own ISR
+            self.log.commit(self.log.log_end_offset)  # one replica is always its own ISR
             if self.watchers:
                 self.changed()
             return
@@ -257,7 +256,7 @@ class Partition:
                 lowest = follower.log_end_offset
         if lowest <= self.log.high_watermark:
             return False
-        self.log.high_watermark = lowest
+        self.log.commit(lowest)
         return True
 
     def _is_about_to_join(self, follower_id: int, follower: Follower, now_ms: int) -> bool:

@@ -43,6 +43,8 @@ from kafkaproto.error_codes import ErrorCode
 IsrChange = Callable[[str, int, Sequence[int]], None]
 LogMoved = Callable[[int, str, int, str, int, int], None]
 """(broker, topic, index, what moved, from, to) as `ReplicaLog.moved` tells it."""
+Watch = Callable[[Sequence[Partition]], None]
+"""Sees to it that somebody is called when the positions of these replicas have moved (`ReplicaLog.advanced`)."""
 
 
 class Shelf(Protocol):
@@ -164,6 +166,7 @@ class ReplicaManager:
         self._change_isr = change_isr
         self._peers = peers
         self._log_moved = log_moved
+        self._watch: Watch | None = None
         self._shrink_timer: Timer | None = None
         selector = load_selector(config["replica.selector.class"], {})
         self.selector = None if selector is None else GuardedSelector(selector)
@@ -252,6 +255,8 @@ class ReplicaManager:
             on_isr=self._isr_moved,
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
+        if self._watch is not None:
+            self._watch([partition])
         partition.held_from = self._turn.now_ms, log.store.end_position
         self.partitions[(topic.name, index)] = partition
         self._by_topic.setdefault(topic.name, {})[index] = partition
@@ -293,6 +298,14 @@ class ReplicaManager:
             cleaning=cleaning if compact else None,
             down_converts=value("message.downconversion.enable"),
         )
+
+    def watch(self, watch: Watch | None) -> None:
+        """Have somebody told how the positions of all replicas move, those that are here and those that come; None: nobody any more."""
+        self._watch = watch
+        for partition in self.partitions.values():
+            partition.log.advanced = None
+        if watch is not None:
+            watch(list(self.partitions.values()))
 
     @property
     def topics(self) -> tuple[str, ...]:

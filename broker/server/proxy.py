@@ -25,7 +25,7 @@ from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
-from kafkaproto.trace.format import Event
+from kafkaproto.trace.format import Entry, Event, encoded
 
 logger = logging.getLogger("kafkaproto.proxy")
 
@@ -220,13 +220,12 @@ class Proxy:
         try:
             answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
             open_ends.append(upstream)
-            assert self._writer is not None
             relay = Relay(
                 number,
                 lambda: door.broker,
                 lambda broker, host, port: (here[0], self._local(broker, host, port)),
                 lambda: next(self._seq),
-                self._writer.put,
+                self._tell,
             )
             await _both_ways(relay, (reader, writer), (answers, upstream))
             if relay.waiting:
@@ -263,10 +262,13 @@ class Proxy:
                 with contextlib.suppress(OSError):
                     await one.wait_closed()
 
-    def _event(self, kind: str, door: Door, **facts: Any) -> None:
+    def _tell(self, entry: Entry) -> None:
         assert self._writer is not None
+        self._writer.put(encoded(entry))
+
+    def _event(self, kind: str, door: Door, **facts: Any) -> None:
         told = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
-        self._writer.put(Event(kind, {**told, **facts}))
+        self._tell(Event(kind, {**told, **facts}))
 
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -1,7 +1,7 @@
-"""Writes a trace: a thread takes entries off a bounded queue and puts them into files, which are begun anew when they are large.
+"""Writes a trace: a thread takes entries off a queue and puts them into files, which are begun anew when they are large.
 
-Never makes the broker wait: what does not fit into the queue is dropped and counted, and the trace says how many. Files are
-flushed ten times a second, so that a trace survives `kill -9` up to then. Knows nothing of what it writes.
+Never makes the broker wait: the queue is bounded in entries and in bytes, what does not fit is dropped and counted, and the trace says how
+many. Files are flushed ten times a second, so that a trace survives `kill -9` up to then. Knows nothing of what it writes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any
 
 from broker.config import ConfigError
 from kafkaproto.trace import format as trace_format
-from kafkaproto.trace.format import Entry, Event, Exchange
 
 logger = logging.getLogger("kafkaproto.trace")
 
 QUEUE_ENTRIES = 20_000
+QUEUE_BYTES = 32 * 1024 * 1024
+ROUND_BYTES = 1024 * 1024
+"""Written at once: each system call may cost this thread the interpreter, and the loop the time to hand it over."""
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
 """Between two rounds of writing. A thread that wakes for each entry takes the interpreter from the loop at each of its system calls."""
@@ -44,13 +46,17 @@ class TraceWriter:
         meta: dict[str, Any],
         *,
         queue_entries: int = QUEUE_ENTRIES,
+        queue_bytes: int = QUEUE_BYTES,
         file_bytes: int = FILE_BYTES,
     ) -> None:
         self._folder = Path(folder)
         self._run = run
         self._meta = meta
-        self._queue: deque[Entry] = deque()
+        self._queue: deque[bytes] = deque()
         self._queue_entries = queue_entries
+        self._queue_bytes = queue_bytes
+        self._put_bytes = self._taken_bytes = 0
+        """Ever; the first is written by the loop alone, the second by the thread alone."""
         self._file_bytes = file_bytes
         self._number = 0
         self._written = self._flushed = 0
@@ -67,11 +73,13 @@ class TraceWriter:
         self._thread = threading.Thread(target=self._work, name="kafkaproto-trace", daemon=True)
         self._thread.start()
 
-    def put(self, entry: Entry) -> None:
-        """Never waits. Appending to a deque and taking from it are atomic, so there is no lock."""
-        if len(self._queue) >= self._queue_entries:
+    def put(self, entry: bytes) -> None:
+        """An entry as the file has it. Never waits. Appending to a deque and taking from it are atomic, so there is no lock."""
+        put_bytes = self._put_bytes + len(entry)
+        if len(self._queue) >= self._queue_entries or put_bytes - self._taken_bytes > self._queue_bytes:
             self.dropped += 1
             return
+        self._put_bytes = put_bytes
         self._queue.append(entry)
 
     def close(self) -> None:
@@ -101,22 +109,28 @@ class TraceWriter:
     def _drain(self) -> None:
         queue = self._queue
         while queue:
-            self._write(queue.popleft())
+            some: list[bytes] = []
+            room = min(ROUND_BYTES, self._file_bytes - self._written)
+            while queue and len(queue[0]) <= room:
+                some.append(queue.popleft())
+                room -= len(some[-1])
+            self._write(b"".join(some or [queue.popleft()]))
         if self.dropped == self._told_dropped and self._written == self._flushed:
             return
         if self.dropped != self._told_dropped:
             self._told_dropped = self.dropped
-            self._write(Event("dropped", {"seq": 0, "clock_ms": 0, "broker": -1, "entries": self.dropped}))
+            facts = {"seq": 0, "clock_ms": 0, "broker": -1, "entries": self._told_dropped}
+            self._write(trace_format.event("dropped", facts), queued=False)
         self._file.flush()
         self._flushed = self._written
 
-    def _write(self, entry: Entry) -> None:
-        data = (
-            trace_format.exchange(entry) if isinstance(entry, Exchange) else trace_format.event(entry.kind, entry.facts)
-        )
+    def _write(self, data: bytes, *, queued: bool = True) -> None:
+        """What is longer than a file has room for begins the next one."""
         if self._written + len(data) > self._file_bytes:
             self._file.close()
             self._number += 1
             self._file = self._open()
         self._file.write(data)
         self._written += len(data)
+        if queued:
+            self._taken_bytes += len(data)

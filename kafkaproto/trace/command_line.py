@@ -21,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     shown.add_argument(
         "--json", action="store_true", help="JSON lines, with requests and responses as Kafka's own tools write them"
     )
+    shown.add_argument("--state", action="store_true", help="also each move of a high watermark or log start")
     shown.set_defaults(run=show.run)
     taken = commands.add_parser("cut", help="make a capture file of exchanges, for Wireshark", allow_abbrev=False)
     _choice(taken)

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         for entry in trace.entries():
             if isinstance(entry, Event):
                 _note_peer(entry, name, peers)
-            elif _is_chosen(entry, options):
+            elif isinstance(entry, Exchange) and _is_chosen(entry, options):
                 chosen.append(
                     (
                         zero_ns + entry.received_ns,

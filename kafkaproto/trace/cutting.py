@@ -11,14 +11,13 @@ from struct import Struct
 
 from kafkaproto.flat import uvarint
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
-
-Buffer = bytes | bytearray | memoryview
+from kafkaproto.trace.format import Buffer
 
 _LENGTH = Struct(">i")
 _NO_TAGS = bytes(3)
 """Of a partition, of its topic and of the request, all empty."""
-_MAGIC_AT = 16
-_BATCH_LENGTH_AT = 8
+LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
+"""Of a batch's header: the length that it tells, and its magic."""
 
 
 class LeftOut:
@@ -57,15 +56,20 @@ def cut_only(frame: Buffer, length: int, left: bytes, flexible: bool) -> bytes |
     None where that is not how it ends: then `cut` has to do it.
     """
     tail = _NO_TAGS if flexible else b""
-    at = len(frame) - len(tail) - length
+    end = len(frame) - len(tail)
+    at = end - length
     announced = uvarint(length + 1) if flexible else _LENGTH.pack(length)
-    if at < len(announced) or frame[at - len(announced) : at] != announced or frame[len(frame) - len(tail) :] != tail:
+    begin = at - len(announced)
+    if begin < 0 or frame[begin:at] != announced or (flexible and frame[end:] != tail):
         return None
-    return cut(b"".join((frame[:at], frame[at + length :])), [(at, length, left)], flexible)
+    told = uvarint(len(left) + 1) if flexible else _LENGTH.pack(len(left))
+    return b"".join((frame[:begin], told, left, tail))
 
 
 def batch_heads(records: Buffer) -> bytes:
     """The headers of the whole batches of magic 2 at the beginning of `records`, one behind the other."""
+    if whole_batch_bytes(records, 0) == len(records):
+        return bytes(records[:HEADER_BYTES])
     return b"".join(_heads(records))
 
 
@@ -78,7 +82,9 @@ def _heads(records: Buffer) -> Iterator[Buffer]:
 
 def whole_batch_bytes(records: Buffer, at: int) -> int | None:
     """The size of the batch of magic 2 that begins at `at`, None if there is none, or not all of it."""
-    if len(records) - at < HEADER_BYTES or records[at + _MAGIC_AT] != MAGIC:
+    room = len(records) - at
+    if room < HEADER_BYTES:
         return None
-    size = _LENGTH.unpack_from(records, at + _BATCH_LENGTH_AT)[0] + PREFIX_BYTES
-    return size if HEADER_BYTES <= size <= len(records) - at else None
+    length, magic = LENGTH_AND_MAGIC.unpack_from(records, at)
+    size: int = length + PREFIX_BYTES
+    return size if magic == MAGIC and HEADER_BYTES <= size <= room else None

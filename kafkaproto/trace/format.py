@@ -1,32 +1,44 @@
 """The file of a trace: a header that says who recorded what, then entries with their length in front. Written and read with the
 standard library alone.
 
-An entry is an exchange (a request and its answer, in binary, as there are many) or an event (JSON: a connection opened, a broker
-stopped, somebody was throttled, entries were dropped). A file may end anywhere: what is whole is read. Must never know where
-entries come from.
+An entry is an exchange (a request and its answer, in binary, as there are many), a state (where high watermarks have moved to, in binary
+too) or an event (JSON: a connection opened, a broker stopped, somebody was throttled, entries were dropped). A file may end anywhere: what
+is whole is read. Must never know where entries come from.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
-from struct import Struct, pack
+from struct import Struct
 from typing import Any, BinaryIO, NamedTuple
 
+Buffer = bytes | bytearray | memoryview
+
 MAGIC = b"kptrace\n"
-VERSION = 2
+VERSION = 3
 SUFFIX = ".kptrace"
-EXCHANGE, EVENT = 1, 2
+EXCHANGE, EVENT, STATE = 1, 2, 3
 LARGEST_ENTRY_BYTES = 1 << 30
 
 _VERSION_AND_LENGTH = Struct(">HI")
 _LENGTH_AND_KIND = Struct(">IB")
-_EXCHANGE = Struct(">QiQqqqqqiBIIIIHHq")
+_EXCHANGE = Struct(">QiQqqqqqiBIIIIIIqq")
 """seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle, flags, bytes in and out, bytes of both frames as
-they stand here, how many record fields each had, clock ms when it was handled."""
+they stand here, how many record fields each had, clock ms when it was handled, how long it was parked (ns)."""
+_EXCHANGE_ENTRY = Struct(f">IB{_EXCHANGE.format[1:]}")
+_EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
+"""The same without the last, and with narrower counts."""
+_STATE = Struct(">QiqqH")
+"""seq, broker, clock ms, at (ns), how many logs."""
+_POSITIONS = Struct(">HiBqqqq")
+"""Of each log: bytes of the topic's name, which comes behind it, partition, flags, high watermark, last stable offset, start, end."""
 
 ANSWERED, HELD, CLOSES = 1, 2, 4
+BEGINS = 1
+UNKNOWN_WAIT_NS = -1
 
 
 class TraceError(ValueError):
@@ -41,7 +53,8 @@ class Exchange(NamedTuple):
     nobody looked. throttle_ms: as decided. answered: False for acks=0. held: the answer was kept back for its throttle (before 2.0).
     request_bytes, response_bytes: as they went over the wire, without their length. request, response: the frames with headers and
     without records (`cutting`); request_records, response_records: how long each records field was that was not empty, in order.
-    handled_ms: the broker's clock when its handler began, 0 where nobody looked.
+    handled_ms: the broker's clock when its handler began, 0 where nobody looked. wait_ns: how long it was parked, for records, replicas or
+    members of a group to come, of the time between handled_ns and ready_ns; 0: it was not; -1 where nobody looked.
     """
 
     seq: int
@@ -63,6 +76,30 @@ class Exchange(NamedTuple):
     request_records: tuple[int, ...]
     response_records: tuple[int, ...]
     handled_ms: int = 0
+    wait_ns: int = UNKNOWN_WAIT_NS
+
+
+class Positions(NamedTuple):
+    """The offsets of one log. begins: nothing that was told before of this broker's log of that name is of this one, or nothing was."""
+
+    topic: str
+    partition: int
+    begins: bool
+    high_watermark: int
+    last_stable_offset: int
+    log_start: int
+    log_end: int
+
+
+class State(NamedTuple):
+    """Where the logs of one broker stand now: those of which the high watermark, the last stable offset or the start has moved. seq,
+    clock_ms: as of an exchange. at_ns: the monotonic clock."""
+
+    seq: int
+    broker: int
+    clock_ms: int
+    at_ns: int
+    logs: tuple[Positions, ...]
 
 
 class Event(NamedTuple):
@@ -72,7 +109,7 @@ class Event(NamedTuple):
     facts: dict[str, Any]
 
 
-Entry = Exchange | Event
+Entry = Exchange | State | Event
 
 
 def header(meta: dict[str, Any]) -> bytes:
@@ -83,8 +120,7 @@ def header(meta: dict[str, Any]) -> bytes:
 
 def exchange(one: Exchange) -> bytes:
     flags = (ANSWERED if one.answered else 0) | (HELD if one.held else 0) | (CLOSES if one.closes else 0)
-    lengths = (*one.request_records, *one.response_records)
-    body = _EXCHANGE.pack(
+    return packed_exchange(
         one.seq,
         one.broker,
         one.connection,
@@ -97,15 +133,75 @@ def exchange(one: Exchange) -> bytes:
         flags,
         one.request_bytes,
         one.response_bytes,
-        len(one.request),
-        len(one.response),
-        len(one.request_records),
-        len(one.response_records),
+        one.request,
+        one.response,
+        one.request_records,
+        one.response_records,
         one.handled_ms,
+        one.wait_ns,
     )
-    told = pack(f">{len(lengths)}I", *lengths)
-    size = len(body) + len(told) + len(one.request) + len(one.response)
-    return b"".join((_LENGTH_AND_KIND.pack(size, EXCHANGE), body, told, one.request, one.response))
+
+
+def packed_exchange(
+    seq: int,
+    broker: int,
+    connection: int,
+    clock_ms: int,
+    received_ns: int,
+    handled_ns: int,
+    ready_ns: int,
+    sent_ns: int,
+    throttle_ms: int,
+    flags: int,
+    request_bytes: int,
+    response_bytes: int,
+    request: Buffer,
+    response: Buffer,
+    request_records: tuple[int, ...],
+    response_records: tuple[int, ...],
+    handled_ms: int,
+    wait_ns: int,
+) -> bytes:
+    """`exchange` for who has its fields and makes no object of them: many may come in a second."""
+    lengths = b""
+    if request_records or response_records:
+        lengths = _lengths(len(request_records) + len(response_records)).pack(*request_records, *response_records)
+    fixed = _EXCHANGE_ENTRY.pack(
+        _EXCHANGE.size + len(lengths) + len(request) + len(response),
+        EXCHANGE,
+        seq,
+        broker,
+        connection,
+        clock_ms,
+        received_ns,
+        handled_ns,
+        ready_ns,
+        sent_ns,
+        throttle_ms,
+        flags,
+        request_bytes,
+        response_bytes,
+        len(request),
+        len(response),
+        len(request_records),
+        len(response_records),
+        handled_ms,
+        wait_ns,
+    )
+    return b"".join((fixed, lengths, request, response))
+
+
+@cache
+def _lengths(count: int) -> Struct:
+    return Struct(f">{count}I")
+
+
+def state(one: State) -> bytes:
+    parts = [_STATE.pack(one.seq, one.broker, one.clock_ms, one.at_ns, len(one.logs))]
+    for topic, partition, begins, *offsets in one.logs:
+        name = topic.encode()
+        parts += _POSITIONS.pack(len(name), partition, BEGINS if begins else 0, *offsets), name
+    return b"".join((_LENGTH_AND_KIND.pack(sum(map(len, parts)), STATE), *parts))
 
 
 def event(kind: str, facts: dict[str, Any]) -> bytes:
@@ -113,16 +209,45 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
     return _LENGTH_AND_KIND.pack(len(told), EVENT) + told
 
 
+def state_of_one(topic: str, partition: int) -> Callable[..., bytes]:
+    """`state` for who tells of the same log again and again.
+
+    It takes seq, broker, clock_ms and at_ns, flags for begins, and the four offsets.
+    """
+    name = topic.encode()
+    layout = Struct(f">IB{_STATE.format[1:]}{_POSITIONS.format[1:]}{len(name)}s")
+    size, name_bytes = layout.size - _LENGTH_AND_KIND.size, len(name)
+
+    pack = layout.pack
+
+    def told(
+        seq: int, broker: int, clock_ms: int, at_ns: int, flags: int, high: int, stable: int, start: int, end: int
+    ) -> bytes:
+        return pack(
+            size, STATE, seq, broker, clock_ms, at_ns, 1, name_bytes, partition, flags, high, stable, start, end, name
+        )
+
+    return told
+
+
+def encoded(entry: Entry) -> bytes:
+    """Whatever it is, with its length in front."""
+    if isinstance(entry, Exchange):
+        return exchange(entry)
+    return state(entry) if isinstance(entry, State) else event(entry.kind, entry.facts)
+
+
 class Trace:
     """One file, read from its beginning: `meta`, then `entries()` once. `torn` tells afterwards what was left at its end.
 
-    Raises TraceError for what is no trace, and for one of another version.
+    Raises TraceError for what is no trace, and for one of a version that this program does not read.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn = ""
         self._at = 0
+        self._read: dict[int, Callable[[bytes], Entry]] = {}
         with path.open("rb") as file:
             self.meta = self._read_header(file)
 
@@ -148,14 +273,15 @@ class Trace:
                     self.torn = self._torn(len(head))
                     return
                 size, kind = _LENGTH_AND_KIND.unpack(head)
-                if kind not in (EXCHANGE, EVENT) or size > LARGEST_ENTRY_BYTES:
+                read = self._read.get(kind)
+                if read is None or size > LARGEST_ENTRY_BYTES:
                     raise TraceError(f"{self.path}: no entry begins at byte {self._at}")
                 body = file.read(size)
                 if len(body) < size:
                     self.torn = self._torn(len(head) + len(body))
                     return
                 try:
-                    entry = _exchange(body) if kind == EXCHANGE else _event(body)
+                    entry = read(body)
                 except (ValueError, KeyError) as error:
                     raise TraceError(f"{self.path}: the entry at byte {self._at} cannot be read: {error}") from None
                 self._at += len(head) + size
@@ -169,8 +295,10 @@ class Trace:
         if not start.startswith(MAGIC) or len(start) < len(MAGIC) + _VERSION_AND_LENGTH.size:
             raise TraceError(f"{self.path} is no trace: it does not begin with {MAGIC!r}")
         version, length = _VERSION_AND_LENGTH.unpack_from(start, len(MAGIC))
-        if version != VERSION:
-            raise TraceError(f"{self.path} is a trace of version {version}, and this program reads version {VERSION}")
+        if version not in READERS:
+            readable = " and ".join(map(str, READERS))
+            raise TraceError(f"{self.path} is a trace of version {version}, and this program reads versions {readable}")
+        self._read = READERS[version]
         told = file.read(length)
         try:
             meta = json.loads(told)
@@ -192,8 +320,8 @@ def files_of(path: Path) -> list[Path]:
     return found
 
 
-def _exchange(body: bytes) -> Exchange:
-    if len(body) < _EXCHANGE.size:
+def _exchange(body: bytes, layout: Struct = _EXCHANGE) -> Exchange:
+    if len(body) < layout.size:
         raise ValueError(f"{len(body)} bytes are too few")
     (
         seq,
@@ -213,12 +341,13 @@ def _exchange(body: bytes) -> Exchange:
         request_fields,
         response_fields,
         handled_ms,
-    ) = _EXCHANGE.unpack_from(body)
+        *wait_ns,
+    ) = layout.unpack_from(body)
     count = request_fields + response_fields
-    at = _EXCHANGE.size + 4 * count
+    at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
         raise ValueError("its lengths do not add up")
-    lengths: Sequence[int] = Struct(f">{count}I").unpack_from(body, _EXCHANGE.size)
+    lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange(
         seq,
         broker,
@@ -239,7 +368,24 @@ def _exchange(body: bytes) -> Exchange:
         tuple(lengths[:request_fields]),
         tuple(lengths[request_fields:]),
         handled_ms,
+        *wait_ns,
     )
+
+
+def _state(body: bytes) -> State:
+    if len(body) < _STATE.size:
+        raise ValueError(f"{len(body)} bytes are too few")
+    seq, broker, clock_ms, at_ns, count = _STATE.unpack_from(body)
+    logs, at = [], _STATE.size
+    for _ in range(count):
+        if at + _POSITIONS.size > len(body):
+            raise ValueError("its lengths do not add up")
+        name_bytes, partition, flags, *offsets = _POSITIONS.unpack_from(body, at)
+        at += _POSITIONS.size + name_bytes
+        logs.append(Positions(body[at - name_bytes : at].decode(), partition, bool(flags & BEGINS), *offsets))
+    if at != len(body):
+        raise ValueError("its lengths do not add up")
+    return State(seq, broker, clock_ms, at_ns, tuple(logs))
 
 
 def _event(body: bytes) -> Event:
@@ -247,3 +393,11 @@ def _event(body: bytes) -> Event:
     if not isinstance(facts, dict) or not isinstance(facts.get("kind"), str):
         raise ValueError("it has no kind")
     return Event(facts.pop("kind"), facts)
+
+
+READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
+    2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2), EVENT: _event},
+    VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
+}
+"""Of each version that can be read how each kind of its entries is. Version 2 has no states, and does not tell how long an exchange was
+parked."""

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from kafkaproto.api import ApiKey, Codec, codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
-from kafkaproto.trace.cutting import Buffer, LeftOut, batch_heads, cut, cut_only
+from kafkaproto.trace.cutting import LeftOut, batch_heads, cut, cut_only
+from kafkaproto.trace.format import Buffer
 
 _SECRET = (ApiKey.SASL_AUTHENTICATE,)
 """Both messages have `auth_bytes`, which may be a password."""

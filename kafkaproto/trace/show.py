@@ -1,4 +1,5 @@
 """`kafkaproto trace show`: a trace as people read it, one line for each exchange and event, or JSON lines with both messages decoded.
+States, of which there may be one for each produce, are shown where they are asked for.
 
 Must never know who recorded it.
 """
@@ -13,7 +14,7 @@ from typing import Any
 
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Event, Trace, files_of
+from kafkaproto.trace.format import Event, State, Trace, files_of
 
 NS_PER_MS = 1_000_000
 
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     status = 0
     for path in files_of(options.path):
         trace = Trace(path)
-        for line in _lines(trace, options.api, options.client, options.json):
+        for line in _lines(trace, options):
             sys.stdout.write(line + "\n")
         if trace.torn:
             sys.stderr.write(f"kafkaproto trace: {trace.torn}\n")
@@ -31,9 +32,14 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
-def _lines(trace: Trace, api: str | None, client: str | None, as_json: bool) -> Iterator[str]:
+def _lines(trace: Trace, options: argparse.Namespace) -> Iterator[str]:
+    api, client, as_json = options.api, options.client, options.json
     began_ns = int(trace.meta.get("at_ns", 0))
     for entry in trace.entries():
+        if isinstance(entry, State):
+            if options.state:
+                yield from _state_json(entry) if as_json else _state_lines(entry, began_ns)
+            continue
         if isinstance(entry, Event):
             if api is None and client is None:
                 yield _event_json(entry) if as_json else _event_line(entry, began_ns)
@@ -77,6 +83,19 @@ class Seen(Decoded):
 
 def _at(at_ns: int, began_ns: int) -> str:
     return f"+{(at_ns - began_ns) / 1e9:.6f}"
+
+
+def _state_lines(entry: State, began_ns: int) -> Iterator[str]:
+    for one in entry.logs:
+        where = f"{_at(entry.at_ns, began_ns)} broker {entry.broker}: {one.topic}-{one.partition}"
+        yield f"{where}: high watermark {one.high_watermark}, stable {one.last_stable_offset}, log {one.log_start} to {one.log_end}"
+
+
+def _state_json(entry: State) -> Iterator[str]:
+    told = entry._asdict()
+    told.pop("logs")
+    for one in entry.logs:
+        yield json.dumps({"state": one.topic, **told, **one._asdict()})
 
 
 def _event_line(entry: Event, began_ns: int) -> str:

@@ -16,13 +16,14 @@ from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import RequestHeader
 from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Event, Exchange
+from kafkaproto.trace.format import Entry, Event, Exchange, State
 from pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
 from pipeline.trace.sessions import Key, Sessions
 
 Row = dict[str, Any]
 NO_TOPIC_ID = bytes(16)
 MS_PER_HOUR = 3_600_000
+NS_PER_MS = 1_000_000
 _BATCH_KEYS = (*(column.name for column in (*KEYS, *OF_REQUEST)), "api", "acks")
 
 
@@ -61,7 +62,7 @@ class Rows:
         self._troubles: dict[int, str] = {}
         """The same to what is wrong with it, as who recorded it knows."""
 
-    def of(self, entry: Exchange | Event) -> Iterator[tuple[str, Row]]:
+    def of(self, entry: Entry) -> Iterator[tuple[str, Row]]:
         """(table, row) of everything that an entry tells."""
         if isinstance(entry, Event):
             if entry.kind == "throttle" and entry.facts.get("of") is not None:
@@ -70,6 +71,9 @@ class Rows:
                 self._troubles[entry.facts["of"]] = entry.facts["why"]
             self._note_connection(entry)
             yield "events", self._event(entry)
+            return
+        if isinstance(entry, State):
+            yield from self._state(entry)
             return
         for table, row in self._exchange(entry):
             if row.get("topic_id") is not None and row["topic"] is None:
@@ -85,7 +89,7 @@ class Rows:
             known |= {name: entry.facts[name] for name in ("principal", "listener") if name in entry.facts}
 
     def _hour(self, clock_ms: int, at_ns: int) -> str:
-        ms = clock_ms or self._wall_ms + (at_ns - self._at_ns) // 1_000_000
+        ms = clock_ms or self._wall_ms + (at_ns - self._at_ns) // NS_PER_MS
         return datetime.fromtimestamp(ms // MS_PER_HOUR * 3600, UTC).strftime("%Y-%m-%dT%H")
 
     def _event(self, entry: Event) -> Row:
@@ -101,6 +105,12 @@ class Rows:
             "kind": entry.kind,
             "facts": json.dumps(facts, separators=(",", ":")),
         }
+
+    def _state(self, entry: State) -> Iterator[tuple[str, Row]]:
+        told = {"run": self._run, "hour": self._hour(entry.clock_ms, entry.at_ns), **entry._asdict()}
+        del told["logs"]
+        for log in entry.logs:
+            yield "state", {**told, **log._asdict()}
 
     def _exchange(self, one: Exchange) -> Iterator[tuple[str, Row]]:
         row = _blank("requests")
@@ -192,6 +202,7 @@ def _recorded_columns(one: Exchange) -> Row:
         "received_ns": one.received_ns,
         "handled_ns": one.handled_ns or None,
         "ready_ns": one.ready_ns,
+        "wait_ms": one.wait_ns / NS_PER_MS if one.wait_ns >= 0 else None,
         "sent_ns": one.sent_ns or None,
         "bytes_in": one.request_bytes,
         "bytes_out": one.response_bytes,

@@ -20,7 +20,7 @@ class Column(NamedTuple):
 
 KEYS = (
     Column("run", "string", "which recording"),
-    Column("seq", "bigint", "counts the exchanges and events of a run"),
+    Column("seq", "bigint", "counts the exchanges, states and events of a run"),
 )
 
 OF_REQUEST = (
@@ -42,6 +42,9 @@ REQUESTS = (
     Column("received_ns", "bigint", "monotonic clock: the whole request was there"),
     Column("handled_ns", "bigint", "its handler began", True),
     Column("ready_ns", "bigint", "the answer was made"),
+    Column(
+        "wait_ms", "double", "how much of that it was parked, by the same clock; 0: not at all; null: nobody told", True
+    ),
     Column("sent_ns", "bigint", "it was handed to the kernel, null where nobody looked"),
     Column("api_key", "int", "the API's number"),
     Column("api", "string", "its name"),
@@ -162,11 +165,28 @@ EVENTS = (
     Column("facts", "string", "the rest, as JSON"),
 )
 
+STATE = (
+    *KEYS,
+    Column("hour", "string", "of the broker's clock, UTC"),
+    Column("broker", "int", "whose log it is"),
+    Column("clock_ms", "bigint", "the broker's clock"),
+    Column("at_ns", "bigint", "monotonic clock: then it was so"),
+    Column("topic", "string", "its name"),
+    Column("partition", "int", "its index"),
+    Column("begins", "boolean", "a log that is new, or of which nothing was told before"),
+    Column("high_watermark", "bigint", "of this replica, be it the leader or not"),
+    Column("last_stable_offset", "bigint", "the same"),
+    Column("log_start", "bigint", "log start offset"),
+    Column("log_end", "bigint", "log end offset; its own moves are not told"),
+)
+"""A row for each time that a high watermark, a last stable offset or a log start has moved: only a broker can tell."""
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
     "partitions": PARTITIONS,
     "batches": BATCHES,
     "events": EVENTS,
+    "state": STATE,
 }
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
+from broker.clock import monotonic_ns
 from broker.faults.rules import ForcedThrottle
+from broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from broker.testing.memory import VirtualCluster
-from broker.trace import Recorder
+from broker.trace import _heads
 from kafkaproto.api import codec
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header
 from kafkaproto.trace.cutting import batch_heads
-from kafkaproto.trace.format import Entry, Event, Exchange
+from kafkaproto.trace.format import Entry, Event, Exchange, State
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 
@@ -25,11 +29,17 @@ class Bench:
         self.entries: list[Entry] = []
         self.cluster = VirtualCluster(**options)
         self.cluster.topic("t", 3)
-        self.cluster.state.record(Recorder(self.entries.append))
+        self.cluster.state.record(recorder_into(self.entries))
 
     @property
     def exchanges(self) -> list[Exchange]:
         return [e for e in self.entries if isinstance(e, Exchange)]
+
+    def moves(self, topic: str = "t") -> list[tuple[Any, ...]]:
+        """(broker, partition, begins, high watermark, last stable offset, log start, log end)"""
+        return [
+            (e.broker, *log[1:]) for e in self.entries if isinstance(e, State) for log in e.logs if log.topic == topic
+        ]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         return [e.facts for e in self.entries if isinstance(e, Event) and e.kind == kind]
@@ -114,6 +124,18 @@ def test_a_batch_that_is_cut_off_leaves_nothing(bench: Bench) -> None:
     _, _, response = decoded(bench.exchanges[0])
     assert bench.exchanges[0].response_records == (1500,) == (len(answer.responses[0].partitions[0].records),)
     assert len(response.responses[0].partitions[0].records) == HEADER_BYTES
+
+
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_of_a_file_that_somebody_has_cut_only_what_is_there_is_recorded(size: int) -> None:
+    file = open_temporary_file(MemoryBudget(0))
+    stored = batch(b"x" * size)
+    os.pwrite(file.fileno(), 2 * stored, 0)
+    whole = FileRange(file, 0, 2 * len(stored))
+    assert _heads(whole) == batch_heads(2 * stored)
+    for left in (1, HEADER_BYTES):
+        os.ftruncate(file.fileno(), len(stored) + left)
+        assert _heads(whole)[:HEADER_BYTES] == stored[:HEADER_BYTES] and len(_heads(whole)) <= 2 * HEADER_BYTES
 
 
 def test_other_requests_are_recorded_byte_for_byte(bench: Bench) -> None:
@@ -239,10 +261,65 @@ def test_sequence_numbers_count_everything_once(bench: Bench) -> None:
     assert seen == list(range(1, len(seen) + 1))
 
 
+def test_P15_every_move_of_a_high_watermark_is_recorded_on_each_replica_before_acks_all_is_answered() -> None:
+    bench = Bench(brokers=3)
+    bench.cluster.topic("all", 1, 3)
+    leader = bench.cluster.state.controller.image.topics["all"].partitions[0].leader
+    client = bench.cluster.connect(leader)
+    for end in (2, 4):
+        bench.entries.clear()
+        client.send(produce("all", batch(b"x", b"y"), acks=-1), 9)
+        bench.cluster.advance(1000)  # followers hear of it when their fetches are answered
+        assert (leader, 0, end == 2, end, end, 0, end) in bench.moves("all")
+        [one] = bench.exchanges
+        [move] = [e for e in bench.entries if isinstance(e, State) and e.broker == leader]
+        assert one.seq < move.seq and one.handled_ns <= move.at_ns <= one.ready_ns
+        assert bench.entries.index(move) < bench.entries.index(one)
+        assert {(broker, high_watermark) for broker, _, _, high_watermark, *_ in bench.moves("all")} == {
+            (broker, end) for broker in range(3)
+        }
+
+
+def test_where_logs_stand_is_recorded_when_a_trace_begins_and_a_log_that_is_new_says_so(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(produce("t", batch(b"x", b"y"), partition=1), 9)
+    bench.entries.clear()
+    bench.cluster.state.record(recorder_into(bench.entries))
+    assert bench.moves() == [(0, 1, True, 2, 2, 0, 2)]
+    for partition in (0, 1, 1):
+        client.ask(produce("t", batch(b"x"), partition=partition), 9)
+    bench.cluster.state.nodes[0].replicas.partitions["t", 1].log.raise_log_start(3)
+    bench.cluster.state.controller.delete_topic("t")
+    bench.cluster.topic("t", 2)
+    client.ask(produce("t", batch(b"x"), partition=1), 9)
+    assert bench.moves()[1:] == [
+        (0, 0, True, 1, 1, 0, 1),
+        (0, 1, False, 3, 3, 0, 3),
+        (0, 1, False, 4, 4, 0, 4),
+        (0, 1, False, 4, 4, 3, 4),
+        (0, 1, True, 1, 1, 0, 1),
+    ]
+
+
+def test_what_was_parked_tells_for_how_long_and_what_was_not_that_it_was_not(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(fetch(("t", 0, 0), max_wait_ms=0), 11)
+    client.send(fetch(("t", 0, 0), max_wait_ms=5000, min_bytes=1), 11)
+    sent_ns = monotonic_ns()
+    bench.cluster.connect().ask(produce("t", batch(b"x")), 9)
+    came_ns = next(move.at_ns for move in bench.entries if isinstance(move, State))
+    first, parked = [one for one in bench.exchanges if one.connection == client.connection.connection_id]
+    assert first.wait_ns == 0
+    assert came_ns - sent_ns <= parked.wait_ns <= parked.ready_ns - parked.handled_ns
+
+
 def test_off_again_nothing_is_recorded(bench: Bench) -> None:
     client = bench.cluster.connect()
     bench.cluster.state.record(None)
     bench.entries.clear()
     client.ask(metadata(), 9)
+    client.ask(produce("t", batch(b"x")), 9)
+    logs = [partition.log for partition in bench.cluster.state.nodes[0].replicas.partitions.values()]
+    assert logs and all(log.advanced is None for log in logs)
     bench.cluster.connect()
     assert bench.entries == []

@@ -28,7 +28,7 @@ FAMILY = (
 
 
 class Query(NamedTuple):
-    """One table. make: SQL over the views requests, partitions, batches and events, or a function of the tables that may use them."""
+    """One table. make: SQL over the views requests, partitions, batches, events and state, or a function of the tables that may use them."""
 
     name: str
     about: str

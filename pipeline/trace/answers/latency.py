@@ -6,20 +6,21 @@ from pipeline.trace.answers.answer import Answer, Query
 
 PARTS = """
     WITH parts AS (
-        SELECT api, (coalesce(handled_ns, ready_ns) - received_ns) / 1e6 AS queued,
-               greatest((ready_ns - coalesce(handled_ns, ready_ns)) / 1e6 - IF(held, decided_ms, 0), 0) AS waited,
+        SELECT api, (handled_ns - received_ns) / 1e6 AS queued, wait_ms AS waited,
+               greatest((ready_ns - coalesce(handled_ns, received_ns)) / 1e6 - IF(held, decided_ms, 0) - coalesce(wait_ms, 0), 0) AS rest,
                CAST(coalesce(decided_ms, throttle_ms, 0) AS double) AS throttled, (sent_ns - ready_ns) / 1e6 AS sent,
                (coalesce(sent_ns, ready_ns) - received_ns) / 1e6 AS total
         FROM requests WHERE api IS NOT NULL AND answered
     ), long AS (
-        SELECT api, stack(5, 'queued', queued, 'handled or waiting', waited, 'sent', sent, 'throttled', throttled, 'total', total) AS (part, ms)
+        SELECT api, stack(7, 'queued', queued, 'handled', IF(waited IS NOT NULL, rest, NULL), 'waited', waited,
+                          'handled or waiting', IF(waited IS NULL, rest, NULL), 'sent', sent, 'throttled', throttled, 'total', total) AS (part, ms)
         FROM parts
     )
     SELECT api, part, count(ms) AS requests, round(percentile_approx(ms, 0.5, 1000), 3) AS p50_ms,
            round(percentile_approx(ms, 0.95, 1000), 3) AS p95_ms,
            round(percentile_approx(ms, 0.99, 1000), 3) AS p99_ms, round(max(ms), 3) AS most_ms
     FROM long GROUP BY api, part HAVING count(ms) > 0
-    ORDER BY api, array_position(array('queued', 'handled or waiting', 'sent', 'throttled', 'total'), part)
+    ORDER BY api, array_position(array('queued', 'handled', 'waited', 'handled or waiting', 'sent', 'throttled', 'total'), part)
 """
 
 SLOWEST = """
@@ -49,8 +50,8 @@ LANES = """
     )
     SELECT run, conn, seq, client_id, api, round((from_ns - begins) / 1e9, 3) AS window_begins_s,
            round((received_ns - from_ns) / 1e6, 3) AS received_ms,
-           round((coalesce(handled_ns, ready_ns) - from_ns) / 1e6, 3) AS handled_ms, round((ready_ns - from_ns) / 1e6, 3) AS ready_ms,
-           muted_ms, max_wait_ms
+           round((coalesce(handled_ns, received_ns) - from_ns) / 1e6, 3) AS handled_ms, round((ready_ns - from_ns) / 1e6, 3) AS ready_ms,
+           round(wait_ms, 3) AS wait_ms, muted_ms, max_wait_ms
     FROM numbered CROSS JOIN span WHERE nth <= 80 ORDER BY run, conn, seq
 """
 
@@ -60,7 +61,8 @@ ANSWER = Answer(
     (
         Query(
             "parts",
-            "queued: until its handler began (only a broker knows); then until the answer was made; sent; a throttle comes after that",
+            "queued: until its handler began; handled; waited: parked until there was something to answer (all three only a broker knows, else "
+            "all until the answer is one); sent; a throttle comes after that",
             PARTS,
         ),
         Query("lanes", "twelve connections in the five seconds with the most throttles, else requests", LANES),

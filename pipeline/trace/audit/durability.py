@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ALL_TOLD, ERROR, NAMED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,10 +113,34 @@ def committed(tables: Tables) -> DataFrame:
     return tables.uncut(rows, "before_ns", "then_ns")
 
 
+def covered(tables: Tables) -> DataFrame:
+    """Of runs that tell how high watermarks move: the highest that the leader had, in the life of the log that it has, when acks=-1 was
+    answered."""
+    return tables.sql(f"""
+        WITH points AS (
+            SELECT run, seq, broker, topic, partition, at_ns, begins, high_watermark, NULL AS acknowledged_end, 0 AS turn FROM audit_state
+            UNION ALL
+            SELECT run, seq, broker, topic, partition, ready_ns, false, NULL, next_offset, 1 FROM audit_partitions
+            WHERE api = 'Produce' AND acks = {ALL} AND error = 0 AND next_offset IS NOT NULL AND topic IS NOT NULL
+              AND run IN (SELECT run FROM audit_state)
+        ), lives AS (
+            SELECT *, count_if(begins) OVER (PARTITION BY run, broker, topic, partition ORDER BY at_ns, turn, seq) AS life
+            FROM points {ALL_TOLD}
+        ), known AS (
+            SELECT *, coalesce(max(high_watermark) OVER (PARTITION BY run, broker, topic, partition, life ORDER BY at_ns, turn, seq), 0) AS reached
+            FROM lives
+        )
+        SELECT run, seq, broker, topic, partition, acknowledged_end, reached AS high_watermark, reached < acknowledged_end AS broken,
+               CAST(acknowledged_end - reached AS double) AS excess
+        FROM known WHERE turn = 1
+    """)
+
+
 RULES = (
     Rule("9", "an acknowledged batch is read as it was written", ERROR, same_bytes),
     Rule("9 lost", "no fetch goes over an acknowledged batch without it", ERROR, not_skipped),
     Rule("15", "an idempotent producer's sequence numbers have no gap", ERROR, in_sequence),
     Rule("15 twice", "a batch that an idempotent producer sends again is answered as before", ERROR, once),
     Rule("20 HW", "acks=-1 is answered only when the high watermark covers it", ERROR, committed),
+    Rule("20 moved", "the recorded high watermark covers what acks=-1 is answered for", ERROR, covered),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, ERROR, NAMED, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ALL_TOLD, ERROR, NAMED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,6 +83,23 @@ def watermarks(tables: Tables) -> DataFrame:
         SELECT *, excess > 0 AS broken FROM fallen
     """)
     return tables.uncut(rows, "before_ns", "ready_ns")
+
+
+def moves(tables: Tables) -> DataFrame:
+    """Of each replica as its broker recorded it, every move with the one before; not where it began anew, or something cut its log."""
+    names = ("high_watermark", "last_stable_offset", "log_start")
+    before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
+    falls = ", ".join(f"before_{name} - {name}" for name in names)
+    rows = tables.sql(f"""
+        WITH paired AS (
+            SELECT run, seq, broker, topic AS where_, partition, begins, {", ".join(names)}, {before}, lag(at_ns) OVER p AS before_ns, at_ns
+            FROM audit_state {ALL_TOLD} WINDOW p AS (PARTITION BY run, broker, topic, partition ORDER BY seq)
+        ), fallen AS (
+            SELECT * EXCEPT (begins), CAST(greatest({falls}, 0) AS double) AS excess FROM paired WHERE NOT begins AND before_ns IS NOT NULL
+        )
+        SELECT *, excess > 0 AS broken FROM fallen
+    """)
+    return tables.uncut(rows, "before_ns", "at_ns")
 
 
 def ordered_offsets(tables: Tables) -> DataFrame:
@@ -223,6 +240,7 @@ RULES = (
         gaps,
     ),
     Rule("10", "high watermark, last stable offset and log start never fall", ERROR, watermarks),
+    Rule("10 moved", "no recorded move of a high watermark, last stable offset or log start is a fall", ERROR, moves),
     Rule("10 order", "log start <= last stable offset <= high watermark", ERROR, ordered_offsets),
     Rule("10 epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
     Rule("12", "records that a fetch gets end behind the asked offset", ERROR, progress),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.capture import files as captures
 from pipeline.capture.conversation import SEQ_PER_PACKET
+from pipeline.trace.schema import TABLES
 from pipeline.trace.tables import read
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ ERROR, WARNING = "error", "warning"
 HOLDS, BROKEN, NOT_EXERCISED = "holds", "broken", "not exercised"
 
 
-NAMES = ("requests", "partitions", "batches", "events")
+NAMES = tuple(TABLES)
 
 
 class Tables:
     """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
-    audit_partitions, audit_batches and audit_events, and three more:
+    audit_partitions, audit_batches, audit_events and audit_state, and three more:
 
     audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
     audit_policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
@@ -36,11 +37,14 @@ class Tables:
     or another log came in the place of one.
     """
 
-    def __init__(self, requests: DataFrame, partitions: DataFrame, batches: DataFrame, events: DataFrame) -> None:
+    def __init__(
+        self, requests: DataFrame, partitions: DataFrame, batches: DataFrame, events: DataFrame, state: DataFrame
+    ) -> None:
         self.requests = requests
         self.partitions = partitions
         self.batches = batches
         self.events = events
+        self.state = state
         self._spark = requests.sparkSession
         for name in NAMES:
             getattr(self, name).createOrReplaceTempView(f"audit_{name}")
@@ -111,6 +115,10 @@ ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """What a partition is known by: its topic's name, or the id where nobody said whose that is."""
+
+
+ALL_TOLD = "LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind = 'dropped') USING (run)"
+"""Behind a FROM: only runs of which nothing was dropped, for what must not miss an entry."""
 
 
 class Rule(NamedTuple):

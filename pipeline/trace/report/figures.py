@@ -60,16 +60,19 @@ LEAST_RATE = 1000
 
 
 def swim_lanes(rows: Rows) -> str | None:
-    """(a) A lane for each connection: queued full, handled or waiting hatched, muted red."""
+    """(a) A lane for each connection: queued and handled full, waiting hatched, muted red. Where nobody told how long a request waited, all
+    until its answer is hatched."""
     if not rows:
         return None
     lanes = [(key, list(group)) for key, group in groupby(rows, key=lambda r: (r["conn"], r["client_id"]))]
     with _figure("lanes", 0.34 * len(lanes) + 1.3) as (axes, done):
         for at, (_, group) in enumerate(reversed(lanes)):
-            waits = [(r["handled_ms"], r["ready_ms"] - r["handled_ms"]) for r in group]
+            waits = [_waiting(r) for r in group]
             axes.broken_barh(waits, (at - 0.3, 0.6), facecolor="none", edgecolor=INK, hatch="//////", linewidth=0.3)
             work = [(r["received_ms"], max(r["handled_ms"] - r["received_ms"], 0.5)) for r in group]
             axes.broken_barh(work, (at - 0.3, 0.6), facecolor=SERIES[0])
+            handled = [(r["handled_ms"], begins - r["handled_ms"]) for r, (begins, _) in zip(group, waits, strict=True)]
+            axes.broken_barh(handled, (at - 0.3, 0.6), facecolor=SERIES[1])
             mutes = [(r["ready_ms"], r["muted_ms"]) for r in group if r["muted_ms"]]
             axes.broken_barh(mutes, (at - 0.15, 0.3), facecolor=BAD)
         axes.set_yticks(range(len(lanes)), [f"{_label(c)} · {conn}" for (conn, c), _ in reversed(lanes)])
@@ -78,11 +81,18 @@ def swim_lanes(rows: Rows) -> str | None:
         axes.grid(axis="y", visible=False)
         handles = [
             Rectangle((0, 0), 1, 1, facecolor=SERIES[0]),
+            Rectangle((0, 0), 1, 1, facecolor=SERIES[1]),
             Rectangle((0, 0), 1, 1, facecolor="none", edgecolor=INK, hatch="//////"),
             Rectangle((0, 0), 1, 1, facecolor=BAD),
         ]
-        _legend(axes, handles, ["queued", "handled or waiting", "muted"])
+        _legend(axes, handles, ["queued", "handled", "waiting", "muted"])
         return done()
+
+
+def _waiting(row: Row) -> tuple[float, float]:
+    """When a request began to wait, and how long it did, in ms; where nobody told, from when it was handled."""
+    waited_ms = row["ready_ms"] - row["handled_ms"] if row["wait_ms"] is None else row["wait_ms"]
+    return row["ready_ms"] - waited_ms, waited_ms
 
 
 def rates(rows: Rows) -> str | None:
@@ -191,7 +201,15 @@ def versions(rows: Rows, outside: Callable[[str, int], bool], release: str) -> s
 
 def latency(rows: Rows) -> str | None:
     """(f) Of p50, p95 and p99 of each API the shares of its parts, beside each other, and their sum in words."""
-    parts = ("queued", "handled or waiting", "sent", "throttled")
+    colours = {
+        "queued": SERIES[0],
+        "handled": SERIES[1],
+        "waited": SERIES[3],
+        "handled or waiting": SERIES[4],
+        "sent": SERIES[2],
+        "throttled": BAD,
+    }
+    parts = [part for part in colours if any(r["part"] == part for r in rows)]
     apis = [api for api, _ in groupby(sorted({r["api"] for r in rows}))]
     if not apis:
         return None
@@ -203,9 +221,9 @@ def latency(rows: Rows) -> str | None:
     ]
     with _figure("latency", 0.2 * len(labels) + 1.3) as (axes, done):
         left = [0.0] * len(labels)
-        for i, (colour, part) in enumerate(zip((SERIES[0], SERIES[1], SERIES[2], BAD), parts, strict=True)):
+        for i, part in enumerate(parts):
             shares = [100 * span[i] / sum(span) if sum(span) else 0.0 for span in spans]
-            axes.barh(range(len(labels)), shares, left=left, color=colour, label=part, height=0.75)
+            axes.barh(range(len(labels)), shares, left=left, color=colours[part], label=part, height=0.75)
             left = [a + b for a, b in zip(left, shares, strict=True)]
         for at, span in enumerate(spans):
             axes.text(

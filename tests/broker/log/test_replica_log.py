@@ -263,6 +263,31 @@ def test_E4_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
     assert append(log, batch()) == 0
 
 
+def test_D2_a_high_watermark_that_was_only_heard_of_falls_to_the_end_and_both_are_told() -> None:
+    log, _ = three_batches()
+    told: list[object] = []
+    log.moved = lambda *what: told.append(what)
+    log.advanced = lambda: told.append((log.high_watermark, log.log_start_offset))
+    log.commit(12)
+    log.forget_hearsay()
+    log.forget_hearsay()
+    log.raise_log_start(3)
+    log.raise_log_start(3)
+    log.truncate_to(5)
+    log.restart_at(20)
+    assert told == [
+        (12, 0),
+        ("watermark", 12, 10),
+        (10, 0),
+        ("start", 0, 3),
+        (10, 3),
+        ("end", 10, 5),
+        (5, 3),
+        ("restart", 5, 20),
+        (20, 20),
+    ]
+
+
 def test_what_was_truncated_away_is_not_written_over_while_it_is_being_sent() -> None:
     log = new_log()
     append(log, batch(1, 100_000))

@@ -17,7 +17,7 @@ from broker.testing import cluster
 from kafkaproto.api import ApiKey
 from kafkaproto.header import decode_request_header
 from kafkaproto.messages.metadata import MetadataRequest
-from kafkaproto.trace.format import Event, Exchange, Trace, files_of
+from kafkaproto.trace.format import Event, Exchange, Trace, event, files_of
 from tests.conformance.client import Connection
 
 PATIENCE_S = 30
@@ -30,7 +30,7 @@ def events(folder: Path) -> list[Event]:
 def test_files_are_begun_anew_when_they_are_large_and_each_says_whose_it_is(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {"recorder": "test"}, file_bytes=2000)
     for number in range(100):
-        writer.put(Event("e", {"seq": number, "filler": "x" * 100}))
+        writer.put(event("e", {"seq": number, "filler": "x" * 100}))
     writer.close()
     paths = files_of(tmp_path)
     assert len(paths) > 5 and max(path.stat().st_size for path in paths) <= 2000
@@ -44,9 +44,25 @@ def test_files_are_begun_anew_when_they_are_large_and_each_says_whose_it_is(tmp_
 def test_what_does_not_fit_is_dropped_and_counted(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {}, queue_entries=0)
     for number in range(7):
-        writer.put(Event("e", {"seq": number}))
+        writer.put(event("e", {"seq": number}))
     writer.close()
     assert [(e.kind, e.facts["entries"]) for e in events(tmp_path)] == [("dropped", 7)]
+
+
+def test_what_waits_is_bounded_in_bytes_and_what_is_written_makes_room(tmp_path: Path) -> None:
+    size = len(event("e", {"seq": 1}))
+    writer = TraceWriter(tmp_path, "run", {}, queue_bytes=3 * size)
+    taken = 0
+    deadline = time.monotonic() + PATIENCE_S
+    while taken < 12 and time.monotonic() < deadline:  # the thread takes three at a time
+        before = writer.dropped
+        writer.put(event("e", {"seq": taken % 10}))
+        taken += writer.dropped == before
+    writer.put(event("e", {"filler": "x" * 4 * size}))
+    writer.close()
+    told = events(tmp_path)
+    assert [e.facts["seq"] for e in told if e.kind == "e"] == [number % 10 for number in range(12)]
+    assert told[-1].kind == "dropped" and told[-1].facts["entries"] == writer.dropped > 0
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from broker.faults.rules import ForcedThrottle
 from broker.testing.memory import VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.trace import format as trace_format
-from kafkaproto.trace.format import Entry, Exchange
+from kafkaproto.trace.format import Entry
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, metadata, produce
 
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     entries: list[Entry] = []
     cluster = VirtualCluster()
     cluster.topic("t")
-    cluster.state.record(Recorder(entries.append))
+    cluster.state.record(recorder_into(entries))
     a, b = cluster.connect(client_id="a"), cluster.connect(client_id="b")
     a.ask(produce("t", batch(b"x" * 1000)), 9)
     a.ask(produce("t", batch(b"x"), partition=7), 9)
@@ -28,9 +28,7 @@ def folder(tmp_path: Path) -> Path:
     b.ask(fetch(("t", 0, 0)), 11)
     b.send(metadata(), 9)
     cluster.advance(300)
-    written = [
-        trace_format.exchange(e) if isinstance(e, Exchange) else trace_format.event(e.kind, e.facts) for e in entries
-    ]
+    written = [trace_format.encoded(one) for one in entries]
     half = len(written) // 2
     for number, part in enumerate((written[:half], written[half:])):
         (tmp_path / f"r-{number}.kptrace").write_bytes(trace_format.header({"run": "r"}) + b"".join(part))

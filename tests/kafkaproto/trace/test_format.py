@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.trace.format import Event, Exchange, Trace, TraceError, event, exchange, files_of, header
+from kafkaproto.trace.format import (
+    Entry,
+    Event,
+    Exchange,
+    Positions,
+    State,
+    Trace,
+    TraceError,
+    encoded,
+    event,
+    files_of,
+    header,
+)
 
 lengths = st.lists(st.integers(0, 2**32 - 1), max_size=5).map(tuple)
 numbers = st.integers(0, 2**63 - 1)
@@ -34,7 +47,13 @@ exchanges = st.builds(
     lengths,
     lengths,
     numbers,
+    st.integers(-1, 2**63 - 1),
 )
+offsets = st.integers(-1, 2**63 - 1)
+logs = st.builds(
+    Positions, st.text(max_size=9), st.integers(0, 2**31 - 1), st.booleans(), offsets, offsets, offsets, offsets
+)
+states = st.builds(State, numbers, st.integers(-1, 2**31 - 1), numbers, numbers, st.lists(logs, max_size=3).map(tuple))
 events = st.builds(
     Event,
     st.text(max_size=10),
@@ -42,15 +61,11 @@ events = st.builds(
 )
 
 
-def written(one: Exchange | Event) -> bytes:
-    return exchange(one) if isinstance(one, Exchange) else event(one.kind, one.facts)
-
-
-@given(entries=st.lists(exchanges | events, max_size=6), cut=st.integers(0, 400))
+@given(entries=st.lists(exchanges | states | events, max_size=6), cut=st.integers(0, 400))
 def test_every_whole_entry_is_read_wherever_the_file_ends(
-    entries: list[Exchange | Event], cut: int, tmp_path_factory: pytest.TempPathFactory
+    entries: list[Entry], cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    parts = [written(one) for one in entries]
+    parts = [encoded(one) for one in entries]
     begin = header({"run": "r"})
     whole = begin + b"".join(parts)
     end = max(len(begin), len(whole) - cut)
@@ -64,7 +79,7 @@ def test_every_whole_entry_is_read_wherever_the_file_ends(
     trace = Trace(path)
     assert trace.meta == {"run": "r"}
     assert list(trace.entries()) == left
-    rest = end - len(begin) - sum(len(written(one)) for one in left)
+    rest = end - len(begin) - sum(len(encoded(one)) for one in left)
     assert bool(trace.torn) == bool(rest)
     if rest:
         assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn
@@ -76,7 +91,7 @@ def test_every_whole_entry_is_read_wherever_the_file_ends(
         (b"", "is no trace"),
         (b"\xd4\xc3\xb2\xa1 a capture", "is no trace"),
         (b"kptrace\n\x00", "is no trace"),
-        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads version 2"),
+        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2 and 3"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x05{...", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x02[]", "its header cannot be read"),
     ],
@@ -89,10 +104,26 @@ def test_what_is_no_trace_is_told_by_name(tmp_path: Path, data: bytes, said: str
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [0, 3, 255])
-def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, kind: int) -> None:
+@given(one=exchanges, happened=events)
+def test_a_trace_of_version_2_is_read_without_what_it_cannot_tell(
+    one: Exchange, happened: Event, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    lengths = (*one.request_records, *one.response_records)
+    flags = one.answered | one.held << 1 | one.closes << 2
+    counts = (one.request_bytes, one.response_bytes, len(one.request), len(one.response))
+    counts += (len(one.request_records), len(one.response_records))
+    body = struct.pack(">QiQqqqqqiBIIIIHHq", *one[:9], flags, *counts, one.handled_ms)
+    body += struct.pack(f">{len(lengths)}I", *lengths) + one.request + one.response
+    begin = header({"run": "r"}).replace(b"\x00\x03", b"\x00\x02", 1)
+    path = tmp_path_factory.mktemp("trace") / "a.kptrace"
+    path.write_bytes(begin + struct.pack(">IB", len(body), 1) + body + encoded(happened))
+    assert list(Trace(path).entries()) == [one._replace(wait_ns=-1), happened]
+
+
+@pytest.mark.parametrize(("version", "kind"), [(3, 0), (3, 4), (3, 255), (2, 3)])
+def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, version: int, kind: int) -> None:
     path = tmp_path / "x.kptrace"
-    begin = header({}) + event("a", {})
+    begin = header({}).replace(b"\x00\x03", bytes([0, version]), 1) + event("a", {})
     path.write_bytes(begin + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
     found = []
     with pytest.raises(TraceError, match=f"x.kptrace: no entry begins at byte {len(begin)}"):
@@ -100,7 +131,7 @@ def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, kin
 
 
 @pytest.mark.parametrize("body", [b"", b"12", b"{", b"{}", bytes(81)])
-@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize("kind", [1, 2, 3])
 def test_an_entry_that_cannot_be_read_is_told_with_its_place(tmp_path: Path, kind: int, body: bytes) -> None:
     path = tmp_path / "x.kptrace"
     path.write_bytes(header({}) + len(body).to_bytes(4, "big") + bytes([kind]) + body)

@@ -36,6 +36,16 @@ def test_only_what_was_asked_for(folder: Path, capsys: pytest.CaptureFixture[str
     assert (status, lines) == (2, []) and "no such API; for example" in err
 
 
+def test_moves_of_high_watermarks_are_shown_to_who_asks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not [line for line in shown(capsys, folder)[1] if "high watermark" in line]
+    _, lines, _ = shown(capsys, folder, "--state")
+    first, second = [line for line in lines if "high watermark" in line]
+    assert first.endswith("broker 0: t-0: high watermark 1, stable 1, log 0 to 1") and "t-0: high watermark 2" in second
+    told = [json.loads(line) for line in shown(capsys, folder, "--state", "--json")[1]]
+    states = [(one["state"], one["partition"], one["begins"], one["high_watermark"]) for one in told if "state" in one]
+    assert states == [("t", 0, True, 1), ("t", 0, False, 2)]
+
+
 def test_json_has_both_messages(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, lines, _ = shown(capsys, folder, "--json")
     told = [json.loads(line) for line in lines]

@@ -30,11 +30,11 @@ from broker.replication.partition import Partition
 from broker.replication.selector import RackAwareReplicaSelector
 from broker.server.tracing import meta_of
 from broker.testing.memory import MemoryClient, VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import CONTROL, TRANSACTIONAL, read_header
 from kafkaproto.trace.format import Entry, Event
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce
 
 PLANTED = "planted"
@@ -57,7 +57,7 @@ class Scene:
         self.entries: list[Entry] = []
         meta = meta_of(self.cluster.state) | {"wall_ms": EPOCH_MS, "seq": 0}
         self.entries.append(Event("meta", {**meta, "broker": -1}))
-        self.cluster.state.record(Recorder(self.entries.append))
+        self.cluster.state.record(recorder_into(self.entries))
         self.cluster.topic("t", 1, 3)
         self.cluster.topic("other", 1, 3)
         self.leader = self.cluster.state.controller.image.topics["t"].partitions[0].leader
@@ -233,6 +233,14 @@ def writes_and_reads(scene: Scene) -> None:
     scene.read(scene.planted, 10)
 
 
+def writes_more(scene: Scene) -> None:
+    scene.write(10, scene.planted)
+
+
+def writes_for_the_leader_only(scene: Scene) -> None:
+    scene.write(10, scene.planted, acks=1)
+
+
 def reads_at_five(scene: Scene) -> None:
     scene.read(scene.planted, 5, partition_max=1200)
     scene.read(scene.good, 5)
@@ -243,7 +251,7 @@ def reads_transactions(scene: Scene) -> None:
     for sequence, attributes in enumerate((TRANSACTIONAL, TRANSACTIONAL, TRANSACTIONAL | CONTROL)):
         data = bytearray(batch(b"abcd", producer_id=5, producer_epoch=0, base_sequence=sequence, attributes=attributes))
         scene.log.append(memoryview(data), read_header(data, 0), 0, scene.cluster.now_ms)
-    scene.log.high_watermark = scene.log.log_end_offset
+    scene.log.commit(scene.log.log_end_offset)
     scene.read(scene.good, 10, isolation=1)
     scene.read(scene.planted, 10, isolation=1)
 
@@ -427,7 +435,27 @@ def topic_ids_exchanged(patch: Patch) -> None:
     wrapped(patch, metadata_handler, "_topic", topic)
 
 
-@fault(writes_and_reads, "20 HW", may=("8 gap",))
+@fault(writes_for_the_leader_only, "10 moved")
+def high_watermark_taken_back(patch: Patch) -> None:
+    """Once: a follower that finds it lower asks again."""
+    fallen: list[bool] = []
+
+    def falls(original: Any, self: Partition, now_ms: int) -> bool:
+        moved = bool(original(self, now_ms))
+        if moved and not fallen:
+            fallen.append(True)
+            self.log.commit(self.log.high_watermark - 1)
+        return moved
+
+    wrapped(patch, Partition, "advance_high_watermark", falls)
+
+
+@fault(writes_more, "20 moved")
+def acknowledged_before_the_others_have_it(patch: Patch) -> None:
+    acknowledged_too_early(patch)
+
+
+@fault(writes_and_reads, "20 HW", may=("8 gap", "20 moved"))
 def acknowledged_too_early(patch: Patch) -> None:
     patch.setattr(Partition, "advance_high_watermark", lambda *_: False)
     patch.setattr(produce_handler, "_wait", lambda context, response, *_: produce_handler._answer(context, response))

@@ -148,6 +148,22 @@ def lost_behind_acks(tables: Rows) -> int:
     )["seq"]
 
 
+def fallen_move(tables: Rows) -> int:
+    one = row(tables["state"], lambda r: not r["begins"] and r["high_watermark"] > 1)
+    one["high_watermark"] = one["last_stable_offset"] = -1
+    return one["seq"]
+
+
+def move_that_never_came(tables: Rows) -> int:
+    """What the leader told of its high watermark before a produce was answered stays as it was."""
+    one = row(tables["partitions"], lambda r: r["api"] == "Produce" and r["acks"] == -1 and r["error"] == 0)
+    key = ("broker", "topic", "partition")
+    for move in tables["state"]:
+        if all(move[name] == one[name] for name in key) and move["at_ns"] <= one["ready_ns"]:
+            move["high_watermark"] = move["last_stable_offset"] = min(move["high_watermark"], one["next_offset"] - 1)
+    return one["seq"]
+
+
 class Patched(NamedTuple):
     """must: the rule that breaks first at the row that was patched. may: those that may break beside them, wherever."""
 
@@ -174,5 +190,7 @@ FAULTS: dict[Callable[[Rows], int], Patched] = {
     no_progress: Patched("12"),
     out_of_a_range_that_it_is_in: Patched("18"),
     id_of_two_topics: Patched("19"),
-    lost_behind_acks: Patched("20 HW"),
+    lost_behind_acks: Patched("20 HW", frozenset({"20 moved"})),
+    fallen_move: Patched("10 moved", frozenset({"20 moved"})),
+    move_that_never_came: Patched("20 moved"),
 }

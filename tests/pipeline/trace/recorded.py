@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.trace.format import Entry, Exchange, event, exchange, header
+from kafkaproto.trace import format as trace_format
+from kafkaproto.trace.format import Entry, header
 from tests.broker.test_trace import Bench
 from tests.broker.wire import batch, fetch, metadata, produce
 
@@ -14,7 +15,7 @@ META = {"recorder": "test", "wall_ms": 1_700_000_000_000, "at_ns": 0, "clock_ms"
 
 
 def encoded(entries: Iterable[Entry]) -> bytes:
-    return b"".join(exchange(one) if isinstance(one, Exchange) else event(one.kind, one.facts) for one in entries)
+    return b"".join(map(trace_format.encoded, entries))
 
 
 def write(

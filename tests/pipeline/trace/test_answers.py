@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from broker.testing.memory import MemoryClient, VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.trace.format import Entry
@@ -18,6 +17,7 @@ from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, r
 from pipeline.trace.answers.answer import MOST_ROWS, Answer, Query, found
 from pipeline.trace.audit.rule import Tables
 from pipeline.trace.schema import TABLES, ddl
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce
 from tests.pipeline.trace.recorded import write
 from tests.pipeline.trace.test_tables import rows as stored
@@ -51,7 +51,7 @@ def play(run: str) -> list[Entry]:
     config = {f"{i}.broker.rack": rack for i, rack in enumerate(RACKS)}
     config |= {f"{i}.{name}": value for i in range(len(RACKS)) for name, value in windows(i).items()}
     cluster = VirtualCluster(3, config)
-    cluster.state.record(Recorder(entries.append))
+    cluster.state.record(recorder_into(entries))
     cluster.topic("t", 1, 3)
     cluster.topic("unread", 1)
     leader = cluster.state.controller.image.topics["t"].partitions[0].leader
@@ -106,7 +106,7 @@ def tables(spark: Any, folder: Path) -> Tables:
     return Tables(
         *(
             frame.where("run = 'before'").cache()
-            for frame in (every.requests, every.partitions, every.batches, every.events)
+            for frame in (every.requests, every.partitions, every.batches, every.events, every.state)
         )
     )
 
@@ -169,7 +169,7 @@ def changed(spark: Any, folder: Path, **change: Any) -> Tables:
         rows = [r for r in stored(folder, table) if r["run"] == "before"]
         rows = change[table](rows) if table in change else rows
         frames[table] = spark.createDataFrame([tuple(r[c.name] for c in columns) for r in rows], ddl(table))
-    return Tables(frames["requests"], frames["partitions"], frames["batches"], frames["events"])
+    return Tables(*frames.values())
 
 
 def test_a_batch_that_every_reader_passes_over_is_lost(spark: Any, folder: Path) -> None:
@@ -272,6 +272,11 @@ def test_the_parts_of_latency_are_those_of_the_requests(tables: Tables, folder: 
     requests = [r for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Produce"]
     assert parts["Produce", "throttled"]["most_ms"] == max(r["decided_ms"] for r in requests)
     assert parts["Produce", "total"]["requests"] == len(requests)
+    assert ("Produce", "handled or waiting") not in parts  # this broker tells one from the other
+    waited = [r["wait_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Fetch"]
+    assert parts["Fetch", "waited"]["most_ms"] == round(max(waited), 3)
+    for r in requests:
+        assert 0 <= r["wait_ms"] <= (r["ready_ns"] - r["handled_ns"]) / 1e6
     lanes = told(latency.ANSWER, "lanes", tables)
     assert all(r["received_ms"] <= r["handled_ms"] <= r["ready_ms"] for r in lanes) and any(
         r["muted_ms"] for r in lanes

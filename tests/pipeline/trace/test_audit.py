@@ -109,16 +109,31 @@ def found(spark: Any, out: Path) -> Iterator[Found]:
                 for table, one in made.of(entry):
                     tables[table].append(one)
     clients = {(one["run"], one["seq"]): one["client_id"] for one in tables["requests"]}
+    clients |= _moved_by(tables)
     frames = [_frame(spark, table, some).cache() for table, some in tables.items()]
     rules: dict[str, dict[str, list[tuple[int, str | None]]]] = {run: {} for run, _ in clients}
     audited = Tables(*frames)
     for rule in RULES:
         checked = rule.check(audited)
         for one in checked.where("broken").orderBy(checked.excess.desc_nulls_last(), "run", "seq").collect():
-            rules[one.run].setdefault(rule.number, []).append((one.seq, clients[one.run, one.seq]))
+            rules[one.run].setdefault(rule.number, []).append((one.seq, clients.get((one.run, one.seq))))
     yield Found(rules, planted)
     for frame in frames:
         frame.unpersist()
+
+
+def _moved_by(tables: patched.Rows) -> dict[tuple[str, int], str | None]:
+    """Whose request it was that moved a high watermark: in a scene, the last that had begun."""
+    begun: dict[str, list[tuple[int, str | None]]] = {}
+    for one in tables["requests"]:
+        begun.setdefault(one["run"], []).append((one["seq"], one["client_id"]))
+    return {
+        (move["run"], move["seq"]): max((one for one in begun[move["run"]] if one[0] < move["seq"]), default=(0, None))[
+            1
+        ]
+        for move in tables["state"]
+        if move["run"] in broken.FAULTS
+    }
 
 
 def _frame(spark: Any, table: str, some: list[dict[str, Any]]) -> Any:
@@ -192,7 +207,7 @@ def test_the_audits_arithmetic_is_that_of_the_broker_to_the_millisecond(spark: A
                 requests.append(tuple(told.values()))
     empty = {table: spark.createDataFrame([], ddl(table)) for table in TABLES}
     frame = spark.createDataFrame(requests, ddl("requests"))
-    tables = Tables(frame, empty["partitions"], empty["batches"], empty["events"])
+    tables = Tables(**{**empty, "requests": frame})
     [one] = audit(tables, [rule for rule in RULES if rule.number == "4"])
     assert (one.checked, one.broken) == (len(requests), 0), one.sample
     assert len(requests) > 20

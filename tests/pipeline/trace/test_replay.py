@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.testing.memory import VirtualCluster
-from broker.trace import Recorder
-from kafkaproto.trace.format import Entry, Exchange
+from kafkaproto.trace.format import Entry, Event, Exchange
 from pipeline.trace.answers.replay import Replay, Request
+from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, flat, limit, produce
 
 SAMPLES, WINDOW_MS = 3, 1000
@@ -24,7 +24,7 @@ def produced(plan: list[Step], quota: float) -> list[Request]:
     entries: list[Entry] = []
     cluster = VirtualCluster(config=QUOTA_CONFIG)
     cluster.topic("t")
-    cluster.state.record(Recorder(entries.append))
+    cluster.state.record(recorder_into(entries))
     limit(cluster, "p", producer_byte_rate=quota)
     clients = [cluster.connect(client_id="p") for _ in range(3)]
     free_ms = [cluster.now_ms] * 3
@@ -71,7 +71,7 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
     writer = cluster.connect(client_id="w")
     for _ in range(rounds):
         writer.ask(produce("t", batch(b"x" * 5000)), 9)
-    cluster.state.record(Recorder(entries.append))
+    cluster.state.record(recorder_into(entries))
     limit(cluster, "r", consumer_byte_rate=quota)
     reader = cluster.connect(client_id="r")
     offset, read = 0, []
@@ -81,7 +81,7 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
         read.append(sum(len(data.records or b"") for _, data in flat(answer)))
         offset += read[-1] > 0
         cluster.advance(answer.throttle_time_ms)
-    seen = {e.facts["of"]: e.facts["value"] for e in entries if not isinstance(e, Exchange) and e.kind == "throttle"}
+    seen = {e.facts["of"]: e.facts["value"] for e in entries if isinstance(e, Event) and e.kind == "throttle"}
     requests = [
         Request(
             one.seq,

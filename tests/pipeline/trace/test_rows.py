@@ -12,7 +12,7 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafkaproto.trace.format import Entry, Event
+from kafkaproto.trace.format import Entry, Event, Positions, State
 from pipeline.trace.rows import Row, Rows
 from pipeline.trace.schema import TABLES
 from tests.broker.test_trace import Bench
@@ -53,6 +53,23 @@ def of(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
+
+
+def test_a_state_is_a_row_for_each_of_its_logs() -> None:
+    logs = (Positions("t", 0, True, 5, 4, 1, 9), Positions("u", 3, False, 7, 7, 0, 7))
+    names = ("run", "seq", "hour", "broker", "clock_ms", "at_ns")
+    rows = rows_of([State(8, 2, 3_600_000, 77, logs)])["state"]
+    assert of(rows, *names) == [("r", 8, "1970-01-01T01", 2, 3_600_000, 77)] * 2
+    assert of(rows, *Positions._fields) == list(logs)
+
+
+def test_how_long_a_request_was_parked_is_known_or_is_not(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.send(fetch(("t", 0, 0), max_wait_ms=500, min_bytes=1), 11)
+    bench.cluster.advance(500)
+    [one] = bench.exchanges
+    [row], [unknown] = rows_of([one])["requests"], rows_of([one._replace(wait_ns=-1)])["requests"]
+    assert row["wait_ms"] == one.wait_ns / 1e6 > 0 and unknown["wait_ms"] is None
 
 
 def test_a_produce_is_a_request_and_each_of_its_partitions_and_batches(bench: Bench) -> None:

@@ -1,0 +1,17 @@
+"""What a broker records, as a list instead of a file."""
+
+from __future__ import annotations
+
+from broker.trace import Recorder
+from kafkaproto.trace.format import READERS, VERSION, Entry
+
+
+def recorder_into(entries: list[Entry]) -> Recorder:
+    """A recorder whose entries are read at once."""
+
+    def put(data: bytes) -> None:
+        kind, body = data[4], data[5:]
+        assert int.from_bytes(data[:4], "big") == len(body)
+        entries.append(READERS[VERSION][kind](body))
+
+    return Recorder(put)
