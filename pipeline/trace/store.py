@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
-PLACES, PLACE = "_places", "place.json"
+PLACES, PLACE_FILE = "_places", "place.json"
 """A folder as if it were a table, and the one file of a run in it."""
+PLACE = "place"
+"""In the manifest: the digest of that file."""
 ADDED = "_added"
 """In what is decided: tables of runs that are added to."""
 FORMAT = 1
@@ -79,7 +81,7 @@ class Store:
     def place(self, run: str, told: Mapping[str, Any]) -> str:
         """What `commit` was given as the place of a run; empty if that is not what is there. told: of the run by the manifest."""
         try:
-            text = (self.path / PLACES / folder_of(run) / PLACE).read_bytes()
+            text = (self.path / PLACES / folder_of(run) / PLACE_FILE).read_bytes()
         except OSError:
             return ""
         return text.decode(errors="replace") if sha256(text).hexdigest() == told.get(PLACE) else ""
@@ -98,7 +100,7 @@ class Store:
         staged = self.path / STAGING
         told = dict(runs)
         for run, text in places.items():
-            place = staged / PLACES / folder_of(run) / PLACE
+            place = staged / PLACES / folder_of(run) / PLACE_FILE
             place.parent.mkdir(parents=True)
             place.write_text(text)
             told[run] = {**told[run], PLACE: sha256(text.encode()).hexdigest()}
