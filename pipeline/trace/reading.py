@@ -2,8 +2,8 @@
 
 A run is read in the order of its files, by one reader: later rows need what earlier entries told (fetch sessions, throttles, names).
 It is read as far as its files went when they were found, so that a task that is done again makes the same rows; and from the place on
-where it was left before, if it has one.
-Files that cannot be read are told, not raised, so that the others are used. Must never know Spark, nor where tables are kept.
+where it was left before, if it has one. Files that cannot be read are told, not raised, so that the others are used. Must never know Spark,
+nor where tables are kept.
 """
 
 from __future__ import annotations
@@ -79,23 +79,22 @@ class Run(NamedTuple):
 
 def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
     """The runs of a trace, and what has to be said of files that are none. Raises TraceError where there is no file at all."""
-    found: dict[str, list[tuple[str, dict[str, Any], int]]] = {}
+    found: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
     told = []
     for file in files_of(path):
         try:
             trace = Trace(file)
             meta = trace.meta
-            parts = found.setdefault(trace.run, [])
-            twin = next((name for name, other, _ in parts if other == meta), None)
-            if twin is None:
-                parts.append((str(file), meta, file.stat().st_size))
+            parts, header = found.setdefault(trace.run, {}), json.dumps(meta, sort_keys=True)
+            if header in parts:
+                told.append(Told("", f"{file} begins as {parts[header][0]} does: it is a copy, and is left out", False))
             else:
-                told.append(Told("", f"{file} begins as {twin} does: it is a copy, and is left out", False))
+                parts[header] = str(file), meta, file.stat().st_size
         except (TraceError, OSError) as error:
             told.append(Told("", str(error), False))
     runs = []
     for name, parts in found.items():
-        files, metas, sizes = zip(*parts, strict=True)
+        files, metas, sizes = zip(*parts.values(), strict=True)
         runs.append(Run(name, metas[0], files, sizes))
     return runs, told
 

@@ -1,9 +1,9 @@
 """The folder of the tables: what is in it, and how a job's work gets into it at once or not at all.
 
 A job writes into a staging folder; the rename of that to `_commit` is the decision. What then has to be moved is moved by whoever
-comes next, if the job dies. The rows of a run replace those that are there, or are added to them; the place at which the job left it goes with
-them, and is good for these rows only. Files are moved by rename: OUT is a folder of one file system, local or shared,
-with one job at a time (a lock sees to it). Must never know traces or Spark.
+comes next, if the job dies. The rows of a run replace those that are there, or are added to them; the place at which the job left it goes
+with them, and is good for these rows only. Files are moved by rename: OUT is a folder of one file system, local or shared, with one job
+at a time (a lock sees to it). Must never know traces or Spark.
 """
 
 from __future__ import annotations
@@ -111,9 +111,8 @@ class Store:
                 folder.rename(target)
         for name in {folder.name for folder in staged.glob("*/run=*")}:
             for table in {old.parent.name for old in self.path.glob(f"[!_]*/{name}")} | {PLACES}:
-                (staged / table / name).mkdir(
-                    parents=True, exist_ok=True
-                )  # what has no row any more is replaced by nothing
+                # Where a run has nothing any more, nothing replaces it.
+                (staged / table / name).mkdir(parents=True, exist_ok=True)
         with (staged / MANIFEST).open("w") as file:
             json.dump({"format": FORMAT, "runs": told}, file, indent=1)
             file.flush()
