@@ -88,7 +88,8 @@ class Sessions:
         return made
 
     def let_go(self, connection: int) -> None:
-        """Nothing comes over a connection any more: its sessions are forgotten. Clients begin new ones on a new connection."""
+        """Nothing comes over a connection any more: the sessions whose last step it had are forgotten. Clients begin new ones elsewhere; of
+        one that goes on after all only what its requests say themselves is known, as in a capture."""
         for key in self._of.pop(connection, ()):
             self._close(key)
 

@@ -59,7 +59,7 @@ def same_as_all_at_once(trace: Path, out: Path) -> bool:
         return tables(fresh) == tables(out) and manifest(fresh) == manifest(out)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(
     rotated=st.lists(st.integers(1, len(LIFE) - 1), max_size=2, unique=True),
     steps=st.lists(st.floats(0, 1, exclude_min=True, exclude_max=True), max_size=4),
