@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from kafkaproto.trace.format import Entry, Exchange
 from pipeline.trace import place as place_module
 from pipeline.trace import rows as rows_module
+from pipeline.trace.reading import batches, runs_of
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
@@ -125,6 +126,18 @@ def test_only_what_is_new_is_read_and_told_and_what_is_there_stays(tmp_path: Pat
             assert manifest(out)["r"]["rows"] == new
             assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert same_as_all_at_once(trace, out)
+
+
+def test_a_run_is_read_as_far_as_it_went_when_it_was_found_so_that_a_task_can_be_done_again(tmp_path: Path) -> None:
+    path = write(tmp_path, LIFE[:20])
+    [run], _ = runs_of(tmp_path)
+    before = [(table, rows.to_pylist()) for table, rows in batches(run)]
+    whole = encoded(LIFE[20:])
+    for data in (whole[:-9], whole[-9:]):
+        with path.open("ab") as file:
+            file.write(data)
+        assert [(table, rows.to_pylist()) for table, rows in batches(run)] == before
+    assert before[-1][0] == PLACE and json.loads(before[-1][1][0]["text"])["offset"] == run.sizes[0]
 
 
 def test_where_nothing_whole_is_new_nothing_is_told_as_new(tmp_path: Path) -> None:
