@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pipeline.trace.reading import Run
 
 FORM = 1
-"""Of `Rows.state`, and of what `Rows` says of an entry: another number when one of them changes, so that no run is of two minds."""
+"""Of `Rows.carried`, and of what `Rows` says of an entry: another number when one of them changes, so that no run is of two minds."""
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
 """Of whoever makes rows. Who has another one reads a run from its beginning."""
 
 
 class Place(NamedTuple):
-    """file: the name of the one in which a run was left. offset: the byte behind its last whole entry. meta: its header. rows: what `Rows`
-    knew there (`Rows.state`)."""
+    """file: the name of the one in which a run was left. offset: the byte behind its last whole entry. meta: its header. carried: what `Rows`
+    knew there (`Rows.carried`)."""
 
     file: str
     offset: int
     meta: dict[str, Any]
-    rows: dict[str, Any]
+    carried: dict[str, Any]
 
     def text(self) -> str:
         return json.dumps({"fingerprint": FINGERPRINT, **self._asdict()}, separators=(",", ":"))
@@ -45,7 +45,7 @@ def place_in(run: Run, before: Mapping[str, int], text: str) -> Place | None:
     """
     try:
         place = _place(text)
-        Rows.from_state(run.name, 0, 0, place.rows)
+        Rows.carrying(run.name, 0, 0, place.carried)
         names = [Path(file).name for file in run.files]
         *done, last = before
         path, size = Path(run.files[names.index(last)]), run.sizes[names.index(last)]

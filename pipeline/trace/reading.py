@@ -146,7 +146,7 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
     if run.place is None:
         rows = Rows(run.name, wall_ms, at_ns)
     else:
-        rows = Rows.from_state(run.name, wall_ms, at_ns, run.place.rows)
+        rows = Rows.carrying(run.name, wall_ms, at_ns, run.place.carried)
     reading = Reading(run, note)
     waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
     for entry in reading.entries():
@@ -162,7 +162,7 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
     if reading.told:
         yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in reading.told], SCHEMAS[TOLD])
     if reading.left is not None:
-        place = Place(*reading.left, rows.state())
+        place = Place(*reading.left, rows.carried())
         yield PLACE, pa.RecordBatch.from_pylist([{"run": run.name, "text": place.text()}], PLACE_SCHEMA)
 
 

@@ -43,7 +43,7 @@ class Known:
         before = self.advertised.get(key, (lowest, highest))
         self.advertised[key] = min(before[0], lowest), max(before[1], highest)
 
-    def state(self) -> Row:
+    def carried(self) -> Row:
         """As JSON has it."""
         return {
             "topics": self.topics,
@@ -52,12 +52,12 @@ class Known:
         }
 
     @classmethod
-    def from_state(cls, state: Row) -> Known:
-        """The same again. Raises as `Rows.from_state`."""
+    def carrying(cls, carried: Row) -> Known:
+        """The same again. Raises as `Rows.carrying`."""
         made = cls()
-        made.topics = dict(state["topics"])
-        made.brokers = {(host, port): broker for host, port, broker in state["brokers"]}
-        made.advertised = {key: (lowest, highest) for key, lowest, highest in state["advertised"]}
+        made.topics = dict(carried["topics"])
+        made.brokers = {(host, port): broker for host, port, broker in carried["brokers"]}
+        made.advertised = {key: (lowest, highest) for key, lowest, highest in carried["advertised"]}
         return made
 
 
@@ -84,11 +84,11 @@ class Rows:
         self._troubles: dict[int, str] = {}
         """Sequence number of an exchange to what is wrong with it, as who recorded it knows."""
 
-    def state(self) -> Row:
+    def carried(self) -> Row:
         """All that entries told that may matter to later ones, as JSON has it. Another `pipeline.trace.place.FORM` where this changes."""
         return {
-            "sessions": self._sessions.state(),
-            "known": self._known.state(),
+            "sessions": self._sessions.carried(),
+            "known": self._known.carried(),
             "told": [[*about, value] for about, value in self._told.items()],
             "connections": [[number, columns] for number, columns in self._connections.items()],
             "closed": list(self._closed),
@@ -97,15 +97,15 @@ class Rows:
         }
 
     @classmethod
-    def from_state(cls, run: str, wall_ms: int, at_ns: int, state: Row) -> Rows:
-        """One that goes on where another was. Raises KeyError, TypeError, ValueError or AttributeError for what is no such state."""
-        made = cls(run, wall_ms, at_ns, Known.from_state(state["known"]))
-        made._sessions = Sessions.from_state(state["sessions"])
-        made._told = {tuple(about): value for *about, value in state["told"]}
-        made._connections = {int(number): dict(columns) for number, columns in state["connections"]}
-        made._closed.extend(map(int, state["closed"]))
-        made._throttles = {int(number): (int(seq), dict(columns)) for number, seq, columns in state["throttles"]}
-        made._troubles = {int(seq): str(why) for seq, why in state["troubles"]}
+    def carrying(cls, run: str, wall_ms: int, at_ns: int, carried: Row) -> Rows:
+        """Rows that go on where those were that told this. Raises KeyError, TypeError, ValueError or AttributeError for anything else."""
+        made = cls(run, wall_ms, at_ns, Known.carrying(carried["known"]))
+        made._sessions = Sessions.carrying(carried["sessions"])
+        made._told = {tuple(about): value for *about, value in carried["told"]}
+        made._connections = {int(number): dict(columns) for number, columns in carried["connections"]}
+        made._closed.extend(map(int, carried["closed"]))
+        made._throttles = {int(number): (int(seq), dict(columns)) for number, seq, columns in carried["throttles"]}
+        made._troubles = {int(seq): str(why) for seq, why in carried["troubles"]}
         return made
 
     def of(self, entry: Exchange | Event) -> Iterator[tuple[str, Row]]:

@@ -64,7 +64,7 @@ class Sessions:
         self._of: dict[int, set[tuple[int, int]]] = {}
         """A connection to the sessions whose last step came over it."""
 
-    def state(self) -> list[Any]:
+    def carried(self) -> list[Any]:
         """All that it knows, as JSON has it."""
         return [
             [broker, number, one.connection, one.epoch, [_told(one, which) for which in one.asked]]
@@ -72,10 +72,10 @@ class Sessions:
         ]
 
     @classmethod
-    def from_state(cls, state: list[Any]) -> Sessions:
-        """The same again. Raises TypeError, ValueError or AttributeError for what is no such state."""
+    def carrying(cls, carried: list[Any]) -> Sessions:
+        """The same again. Raises TypeError, ValueError or AttributeError for anything else."""
         made = cls()
-        for broker, number, connection, epoch, partitions in state:
+        for broker, number, connection, epoch, partitions in carried:
             session = _Session(connection, {}, epoch)
             for topic, topic_id, partition, offset, limit_bytes, leader_epoch, told, due in partitions:
                 which = topic, bytes.fromhex(topic_id), partition

@@ -97,10 +97,10 @@ def test_at_any_entry_what_is_known_can_be_carried_on() -> None:
     for cut in range(len(LIFE) + 1):
         before = Rows("r", 0, 0)
         found = [row for entry in LIFE[:cut] for row in before.of(entry)]
-        after = Rows.from_state("r", 0, 0, json.loads(json.dumps(before.state())))
-        assert after.state() == before.state()
+        after = Rows.carrying("r", 0, 0, json.loads(json.dumps(before.carried())))
+        assert after.carried() == before.carried()
         assert found + [row for entry in LIFE[cut:] for row in after.of(entry)] == made
-        assert json.dumps(after.state()) == json.dumps(whole.state())
+        assert json.dumps(after.carried()) == json.dumps(whole.carried())
     requests = [row for table, row in made if table == "requests"]
     assert {row["session_missing"] for row in requests} >= {0, 1}
     assert {row["throttle_quota"] for row in requests} >= {"Produce", "Forced"}
@@ -173,8 +173,8 @@ def another(out: Path, **changes: Any) -> None:
     replaced(out, json.dumps(json.loads(the_place(out).read_text()) | changes))
 
 
-def of_rows(out: Path, **changes: Any) -> None:
-    another(out, rows=json.loads(the_place(out).read_text())["rows"] | changes)
+def carrying(out: Path, **changes: Any) -> None:
+    another(out, carried=json.loads(the_place(out).read_text())["carried"] | changes)
 
 
 SPOILED: dict[str, Callable[[Path, Path], Any]] = {
@@ -193,10 +193,10 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
     "another file": lambda trace, out: another(out, file="r-00000.kptrace"),
     "a file that is not there": lambda trace, out: another(out, file="x"),
     "another header": lambda trace, out: another(out, meta={}),
-    "no rows": lambda trace, out: another(out, rows=None),
-    "no sessions": lambda trace, out: of_rows(out, sessions=7),
-    "sessions of another form": lambda trace, out: of_rows(out, sessions=[[0, 1, 2, 3, [["t", "00", 0]]]]),
-    "no throttles": lambda trace, out: of_rows(out, throttles=[[1]]),
+    "nothing carried": lambda trace, out: another(out, carried=None),
+    "no sessions": lambda trace, out: carrying(out, sessions=7),
+    "sessions of another form": lambda trace, out: carrying(out, sessions=[[0, 1, 2, 3, [["t", "00", 0]]]]),
+    "no throttles": lambda trace, out: carrying(out, throttles=[[1]]),
     "a file before it": lambda trace, out: write(trace, traffic(1), number=9, name="q"),
     "a file before it has grown": lambda trace, out: write(trace, [*LIFE[:9], *LIFE[:1]]),
 }
@@ -295,8 +295,8 @@ def test_what_is_carried_does_not_grow_with_connections_that_have_closed(monkeyp
         found = [
             row for entry in clients_that_come_and_go(count) for table, row in made.of(entry) if table == "requests"
         ]
-        state = made.state()
-        sizes.append((len(state["sessions"]), len(state["connections"]), len(state["closed"])))
+        left = made.carried()
+        sizes.append((len(left["sessions"]), len(left["connections"]), len(left["closed"])))
         assert found[-1]["session_expected"] == 1 and found[-1]["asked_partitions"] == 1
         assert len(made._sessions._of) == 4 and len(made._sessions._having) == 2
     assert sizes == [(4, 4, 3)] * 2
