@@ -37,4 +37,4 @@ def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 def entries(run: Run) -> Iterator[Entry]:
     """Exchanges and events of a run, as far as they can be read."""
-    return captures.entries(run) if run.capture else traces.entries(run, [])
+    return captures.entries(run) if run.capture else traces.Reading(run).entries()

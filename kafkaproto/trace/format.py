@@ -9,6 +9,7 @@ is whole is read. Must never know where entries come from.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -238,7 +239,7 @@ def encoded(entry: Entry) -> bytes:
 
 
 class Trace:
-    """One file, read from its beginning: `meta`, then `entries()` once. `torn` tells afterwards what was left at its end.
+    """One file: `meta`, then `entries()` once. `torn` tells afterwards what was left at its end.
 
     Raises TraceError for what is no trace, and for one of a version that this program does not read.
     """
@@ -261,12 +262,16 @@ class Trace:
         """How far `entries` is."""
         return self._at
 
-    def entries(self) -> Iterator[Entry]:
-        """Every whole entry. An end in the middle of one is noted in `torn`; what cannot be an entry raises TraceError."""
+    def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:
+        """Every whole entry. An end in the middle of one is noted in `torn`; what cannot be an entry raises TraceError.
+
+        begins: a byte behind a whole entry, from which to go on. ends: a byte from which on the file is as if it were not there.
+        """
+        self._at = max(self._at, begins)
         with self.path.open("rb") as file:
             file.seek(self._at)
             while True:
-                head = file.read(_LENGTH_AND_KIND.size)
+                head = file.read(min(_LENGTH_AND_KIND.size, ends - self._at))
                 if not head:
                     return
                 if len(head) < _LENGTH_AND_KIND.size:
@@ -276,7 +281,7 @@ class Trace:
                 read = self._read.get(kind)
                 if read is None or size > LARGEST_ENTRY_BYTES:
                     raise TraceError(f"{self.path}: no entry begins at byte {self._at}")
-                body = file.read(size)
+                body = file.read(min(size, ends - self._at - len(head)))
                 if len(body) < size:
                     self.torn = self._torn(len(head) + len(body))
                     return

@@ -1,7 +1,9 @@
 """Trace files as runs, and a run as Arrow batches of its tables: what Spark's tasks do, and who works without Spark.
 
 A run is read in the order of its files, by one reader: later rows need what earlier entries told (fetch sessions, throttles, names).
-Files that cannot be read are told, not raised, so that the others are used. Must never know Spark, nor where tables are kept.
+It is read as far as its files went when they were found, so that a task that is done again makes the same rows; and from the place on
+where it was left before, if it has one. Files that cannot be read are told, not raised, so that the others are used. Must never know Spark,
+nor where tables are kept.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kafkaproto.trace.format import Entry, Event, Trace, TraceError, files_of
+from pipeline.trace.place import Place
 from pipeline.trace.rows import Row, Rows
 from pipeline.trace.schema import TABLES
 
@@ -21,6 +24,8 @@ ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000
 TOLD = "told"
 """What is to be said of a file, as if it were a table."""
+PLACE = "place"
+"""Where a run was left, the same way."""
 
 _TYPES = {
     "string": pa.string(),
@@ -32,6 +37,7 @@ _TYPES = {
 SCHEMAS = {
     name: pa.schema([(column.name, _TYPES[column.type]) for column in columns]) for name, columns in TABLES.items()
 } | {TOLD: pa.schema([("run", pa.string()), ("text", pa.string()), ("torn", pa.bool_())])}
+PLACE_SCHEMA = pa.schema([("run", pa.string()), ("text", pa.string())])
 
 
 class Told(NamedTuple):
@@ -43,46 +49,107 @@ class Told(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The files of one recording. meta: the header of the first. sizes: bytes of each file when it was found. capture: it is one of packets."""
+    """The files of one recording. meta: the header of the first. sizes: bytes of each file when it was found. capture: it is one of packets.
+    place: where it was left when its tables were made; None: all of it is new."""
 
     name: str
     meta: dict[str, Any]
     files: tuple[str, ...]
     sizes: tuple[int, ...]
     capture: bool = False
+    place: Place | None = None
+
+    @property
+    def begins(self) -> tuple[int, int]:
+        """Number of the file, and the byte in it, at which what is new begins."""
+        if self.place is None:
+            return 0, 0
+        return [Path(file).name for file in self.files].index(self.place.file), self.place.offset
+
+    @property
+    def old_bytes(self) -> int:
+        """How many bytes stand before that."""
+        number, offset = self.begins
+        return sum(self.sizes[:number]) + offset
+
+    @property
+    def new_bytes(self) -> int:
+        return sum(self.sizes) - self.old_bytes
 
 
 def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
     """The runs of a trace, and what has to be said of files that are none. Raises TraceError where there is no file at all."""
-    found: dict[str, list[tuple[str, dict[str, Any], int]]] = {}
+    found: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
     told = []
     for file in files_of(path):
         try:
             trace = Trace(file)
             meta = trace.meta
-            parts = found.setdefault(trace.run, [])
-            twin = next((name for name, other, _ in parts if other == meta), None)
-            if twin is None:
-                parts.append((str(file), meta, file.stat().st_size))
+            parts, header = found.setdefault(trace.run, {}), json.dumps(meta, sort_keys=True)
+            if header in parts:
+                told.append(Told("", f"{file} begins as {parts[header][0]} does: it is a copy, and is left out", False))
             else:
-                told.append(Told("", f"{file} begins as {twin} does: it is a copy, and is left out", False))
+                parts[header] = str(file), meta, file.stat().st_size
         except (TraceError, OSError) as error:
             told.append(Told("", str(error), False))
     runs = []
     for name, parts in found.items():
-        files, metas, sizes = zip(*parts, strict=True)
+        files, metas, sizes = zip(*parts.values(), strict=True)
         runs.append(Run(name, metas[0], files, sizes))
     return runs, told
 
 
+class Reading:
+    """What is new of a run, read once by `entries()`. Afterwards `told` has what is to be said of its files, and `left` the file, byte and
+    header behind which to go on when it has grown: None where the next reader had to tell of a file again, or could not read on.
+
+    note: is told now and then how many bytes are read.
+    """
+
+    def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:
+        self._run = run
+        self._note = note
+        self.told: list[Told] = []
+        self.left: tuple[str, int, dict[str, Any]] | None = None
+
+    def entries(self) -> Iterator[Entry]:
+        """The header as an event, if it is not in the tables yet, then every entry that can be read."""
+        run = self._run
+        if run.place is None:
+            begun = {"clock_ms": int(run.meta.get("clock_ms", 0)), "at_ns": int(run.meta.get("at_ns", 0))}
+            yield Event("meta", {**run.meta, "seq": 0, "broker": -1, **begun})
+        first, begins = run.begins
+        done = 0
+        for file, size in zip(run.files[first:], run.sizes[first:], strict=True):
+            self.left, none_told = None, not self.told
+            try:
+                trace = Trace(Path(file))
+                for number, entry in enumerate(trace.entries(begins, size), 1):
+                    yield entry
+                    if number % ENTRIES_PER_NOTE == 0:
+                        self._note(done + trace.read_bytes - begins)
+                if trace.torn:
+                    self.told.append(Told(run.name, trace.torn, True))
+                if none_told:
+                    self.left = trace.path.name, trace.read_bytes, trace.meta
+            except (TraceError, OSError) as error:
+                self.told.append(Told(run.name, str(error), False))
+            done += size - begins
+            begins = 0
+            self._note(done)
+
+
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """(table, rows) of a run; at the end what has to be said of its files, as table `TOLD`. note: is told now and then how many bytes of
-    the files are read."""
+    """(table, rows) of what is new of a run; at the end what has to be said of its files, as table `TOLD`, and where it was left, as table
+    `PLACE`. note: as of `Reading`."""
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
-    rows = Rows(run.name, wall_ms, at_ns)
-    told: list[Told] = []
+    if run.place is None:
+        rows = Rows(run.name, wall_ms, at_ns)
+    else:
+        rows = Rows.carrying(run.name, wall_ms, at_ns, run.place.carried)
+    reading = Reading(run, note)
     waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
-    for entry in entries(run, told, note):
+    for entry in reading.entries():
         for table, row in rows.of(entry):
             kept = waiting[table]
             kept.append(row)
@@ -92,30 +159,11 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
     for table, kept in waiting.items():
         if kept:
             yield table, pa.RecordBatch.from_pylist(kept, SCHEMAS[table])
-    if told:
-        yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in told], SCHEMAS[TOLD])
-
-
-def entries(run: Run, told: list[Told], note: Callable[[int], None] = lambda _: None) -> Iterator[Entry]:
-    """The header as an event, then every entry that can be read. told: what has to be said of its files is added.
-    note: as of `batches`."""
-    meta = run.meta
-    begun = {"seq": 0, "clock_ms": int(meta.get("clock_ms", 0)), "at_ns": int(meta.get("at_ns", 0)), "broker": -1}
-    yield Event("meta", {**meta, **begun})
-    before = 0
-    for file, size in zip(run.files, run.sizes, strict=True):
-        try:
-            trace = Trace(Path(file))
-            for number, entry in enumerate(trace.entries(), 1):
-                yield entry
-                if number % ENTRIES_PER_NOTE == 0:
-                    note(before + trace.read_bytes)
-            if trace.torn:
-                told.append(Told(run.name, trace.torn, True))
-        except (TraceError, OSError) as error:
-            told.append(Told(run.name, str(error), False))
-        before += size
-        note(before)
+    if reading.told:
+        yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in reading.told], SCHEMAS[TOLD])
+    if reading.left is not None:
+        place = Place(*reading.left, rows.carried())
+        yield PLACE, pa.RecordBatch.from_pylist([{"run": run.name, "text": place.text()}], PLACE_SCHEMA)
 
 
 def meta_text(run: Run) -> str:

@@ -1,12 +1,13 @@
 """One exchange or event of a trace as rows of the tables in `schema`, with our codec and nothing else: no Spark, no Arrow.
 
 Whatever a frame holds, rows come out: what cannot be read is told in `trouble`. Entries come in the order of the trace, as some columns
-are told by entries before. Must never know files, nor how rows are stored.
+are told by entries before: what is known of them can be carried on as JSON. Must never know files, nor how rows are stored.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -18,12 +19,15 @@ from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Entry, Event, Exchange, State
 from pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
-from pipeline.trace.sessions import Key, Sessions
+from pipeline.trace.sessions import Asked, Key, Sessions
 
 Row = dict[str, Any]
 NO_TOPIC_ID = bytes(16)
 MS_PER_HOUR = 3_600_000
 NS_PER_MS = 1_000_000
+LATE_CONNECTIONS = 1000
+"""A connection is remembered until so many others have closed after it: an exchange that it was closed in is told behind that, and a run
+with a million connections must not be kept whole."""
 _BATCH_KEYS = (*(column.name for column in (*KEYS, *OF_REQUEST)), "api", "acks")
 
 
@@ -39,6 +43,23 @@ class Known:
     def offered(self, key: int, lowest: int, highest: int) -> None:
         before = self.advertised.get(key, (lowest, highest))
         self.advertised[key] = min(before[0], lowest), max(before[1], highest)
+
+    def carried(self) -> Row:
+        """As JSON has it."""
+        return {
+            "topics": self.topics,
+            "brokers": [[*address, broker] for address, broker in self.brokers.items()],
+            "advertised": [[key, *versions] for key, versions in self.advertised.items()],
+        }
+
+    @classmethod
+    def carrying(cls, carried: Row) -> Known:
+        """The same again. Raises as `Rows.carrying`."""
+        made = cls()
+        made.topics = dict(carried["topics"])
+        made.brokers = {(host, port): broker for host, port, broker in carried["brokers"]}
+        made.advertised = {key: (lowest, highest) for key, lowest, highest in carried["advertised"]}
+        return made
 
 
 class Rows:
@@ -57,16 +78,43 @@ class Rows:
         """What answers of a broker have told: ids of topics, racks of brokers."""
         self._connections: dict[int, Row] = {}
         """Columns of all requests of a connection that only something before tells."""
-        self._throttles: dict[int, Row] = {}
-        """Sequence number of an exchange to why it is throttled: this is decided, and told, before it is answered."""
+        self._closed: deque[int] = deque()
+        """Connections of which not much more will come."""
+        self._throttles: dict[int, tuple[int, Row]] = {}
+        """Of a connection the sequence number of an exchange, and why it is throttled: this is decided, and told, before it is answered."""
         self._troubles: dict[int, str] = {}
-        """The same to what is wrong with it, as who recorded it knows."""
+        """Sequence number of an exchange to what is wrong with it, as who recorded it knows."""
+
+    def carried(self) -> Row:
+        """All that entries told that may matter to later ones, as JSON has it. Another `pipeline.trace.place.FORM` where this changes."""
+        return {
+            "sessions": self._sessions.carried(),
+            "known": self._known.carried(),
+            "told": [[*about, value] for about, value in self._told.items()],
+            "connections": [[number, columns] for number, columns in self._connections.items()],
+            "closed": list(self._closed),
+            "throttles": [[number, *why] for number, why in self._throttles.items()],
+            "troubles": [[seq, why] for seq, why in self._troubles.items()],
+        }
+
+    @classmethod
+    def carrying(cls, run: str, wall_ms: int, at_ns: int, carried: Row) -> Rows:
+        """Rows that go on where those were that told this. Raises KeyError, TypeError, ValueError or AttributeError for anything else."""
+        made = cls(run, wall_ms, at_ns, Known.carrying(carried["known"]))
+        made._sessions = Sessions.carrying(carried["sessions"])
+        made._told = {tuple(about): value for *about, value in carried["told"]}
+        made._connections = {int(number): dict(columns) for number, columns in carried["connections"]}
+        made._closed.extend(map(int, carried["closed"]))
+        made._throttles = {int(number): (int(seq), dict(columns)) for number, seq, columns in carried["throttles"]}
+        made._troubles = {int(seq): str(why) for seq, why in carried["troubles"]}
+        return made
 
     def of(self, entry: Entry) -> Iterator[tuple[str, Row]]:
         """(table, row) of everything that an entry tells."""
         if isinstance(entry, Event):
             if entry.kind == "throttle" and entry.facts.get("of") is not None:
-                self._throttles[entry.facts["of"]] = _throttle_columns(entry.facts)
+                number = int(entry.facts.get("connection", 0))
+                self._throttles[number] = entry.facts["of"], _throttle_columns(entry.facts)
             elif entry.kind == "trouble":
                 self._troubles[entry.facts["of"]] = entry.facts["why"]
             self._note_connection(entry)
@@ -83,10 +131,17 @@ class Rows:
     def _note_connection(self, entry: Event) -> None:
         number = int(entry.facts.get("connection", 0))
         if entry.kind == "closed":
-            self._connections.pop(number, None)
+            self._closed.append(number)
+            if len(self._closed) > LATE_CONNECTIONS:
+                self._let_go(self._closed.popleft())
         elif entry.kind in ("opened", "authenticated"):
             known = self._connections.setdefault(number, {})
             known |= {name: entry.facts[name] for name in ("principal", "listener") if name in entry.facts}
+
+    def _let_go(self, number: int) -> None:
+        self._connections.pop(number, None)
+        self._throttles.pop(number, None)
+        self._sessions.let_go(number)
 
     def _hour(self, clock_ms: int, at_ns: int) -> str:
         ms = clock_ms or self._wall_ms + (at_ns - self._at_ns) // NS_PER_MS
@@ -115,7 +170,7 @@ class Rows:
     def _exchange(self, one: Exchange) -> Iterator[tuple[str, Row]]:
         row = _blank("requests")
         keys = {"run": self._run, "seq": one.seq, "hour": self._hour(one.clock_ms, one.ready_ns), "broker": one.broker}
-        row |= keys | _recorded_columns(one) | self._throttles.pop(one.seq, {})
+        row |= keys | _recorded_columns(one) | self._throttle(one)
         if not one.clock_ms:
             row |= _ONLY_BROKERS_KNOW
         seen = Decoded(one)
@@ -157,6 +212,13 @@ class Rows:
         elif header.api_key == ApiKey.LIST_OFFSETS:
             keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
             yield from _list_offsets(keys, request, response)
+
+    def _throttle(self, one: Exchange) -> Row:
+        of, columns = self._throttles.get(one.connection, (0, {}))
+        if of != one.seq:
+            return {}
+        del self._throttles[one.connection]
+        return columns
 
     def _note_versions(self, one: Exchange, request: Any, response: Any) -> None:
         if request.client_software_name:
@@ -358,7 +420,7 @@ def _produce(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[
             place += 1
 
 
-def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> Iterator[tuple[str, Row]]:
+def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Asked]) -> Iterator[tuple[str, Row]]:
     lengths = iter(one.response_records)
     place = 0
     for topic in () if response is None else response.responses:
@@ -380,9 +442,9 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> It
             wanted = asked.get((topic.topic, topic.topic_id, data.partition_index))
             if wanted is not None:
                 row |= {
-                    "asked_offset": wanted.fetch_offset,
-                    "limit_bytes": wanted.partition_max_bytes,
-                    "asked_epoch": wanted.current_leader_epoch,
+                    "asked_offset": wanted.offset,
+                    "limit_bytes": wanted.limit_bytes,
+                    "asked_epoch": wanted.epoch,
                 }
             yield "partitions", row
             yield from _batch_rows(keys, where, heads, None)

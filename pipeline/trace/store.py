@@ -1,8 +1,9 @@
 """The folder of the tables: what is in it, and how a job's work gets into it at once or not at all.
 
 A job writes into a staging folder; the rename of that to `_commit` is the decision. What then has to be moved is moved by whoever
-comes next, if the job dies. Runs are replaced whole. Files are moved by rename: OUT is a folder of one file system, local or shared,
-with one job at a time (a lock sees to it). Must never know traces or Spark.
+comes next, if the job dies. The rows of a run replace those that are there, or are added to them; the place at which the job left it goes
+with them, and is good for these rows only. Files are moved by rename: OUT is a folder of one file system, local or shared, with one job
+at a time (a lock sees to it). Must never know traces or Spark.
 """
 
 from __future__ import annotations
@@ -10,18 +11,32 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
+PLACES, PLACE_FILE = "_places", "place.json"
+"""A folder as if it were a table, and the one file of a run in it."""
+PLACE = "place"
+"""In the manifest: the digest of that file."""
+ADDED = "_added"
+"""In what is decided: tables of runs that are added to."""
 FORMAT = 1
+_ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{[\]^]""")
 
 
 class StoreError(ValueError):
     """A folder that is not ours, or that somebody else is at work on: the message names it."""
+
+
+def folder_of(run: str) -> str:
+    """Its name within each table: as Spark's `partitionBy("run")` has it, whoever writes."""
+    return "run=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", run)
 
 
 class Store:
@@ -63,17 +78,43 @@ class Store:
         runs: dict[str, Any] = told["runs"]
         return runs
 
+    def place(self, run: str, told: Mapping[str, Any]) -> str:
+        """What `commit` was given as the place of a run; empty if that is not what is there. told: of the run by the manifest."""
+        try:
+            text = (self.path / PLACES / folder_of(run) / PLACE_FILE).read_bytes()
+        except OSError:
+            return ""
+        return text.decode(errors="replace") if sha256(text).hexdigest() == told.get(PLACE) else ""
+
     def staging(self) -> Path:
         """An empty folder to write <table>/run=<run>/hour=<hour>/… into."""
         made = self.path / STAGING
         made.mkdir()
         return made
 
-    def commit(self, runs: dict[str, Any]) -> None:
-        """What was staged replaces what was there of the same runs. runs: the whole manifest."""
+    def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
+        """What was staged replaces what was there of the same runs; of those in `added` it goes beside it, under names of its own.
+
+        runs: the whole manifest. places: of runs that were staged, where they were left.
+        """
         staged = self.path / STAGING
+        told = dict(runs)
+        for run, text in places.items():
+            place = staged / PLACES / folder_of(run) / PLACE_FILE
+            place.parent.mkdir(parents=True)
+            place.write_text(text)
+            told[run] = {**told[run], PLACE: sha256(text.encode()).hexdigest()}
+        for run in added:
+            for folder in list(staged.glob(f"*/{folder_of(run)}")):
+                target = staged / ADDED / folder.relative_to(staged)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                folder.rename(target)
+        for name in {folder.name for folder in staged.glob("*/run=*")}:
+            for table in {old.parent.name for old in self.path.glob(f"[!_]*/{name}")} | {PLACES}:
+                # Where a run has nothing any more, nothing replaces it.
+                (staged / table / name).mkdir(parents=True, exist_ok=True)
         with (staged / MANIFEST).open("w") as file:
-            json.dump({"format": FORMAT, "runs": runs}, file, indent=1)
+            json.dump({"format": FORMAT, "runs": told}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         staged.rename(self.path / COMMIT)
@@ -86,7 +127,15 @@ class Store:
             for run in sorted(decided.glob("*/run=*")):
                 target = self.path / run.parent.name / run.name
                 shutil.rmtree(target, ignore_errors=True)
-                target.parent.mkdir(exist_ok=True)
-                run.rename(target)
+                if any(run.iterdir()):
+                    target.parent.mkdir(exist_ok=True)
+                    run.rename(target)
+                else:
+                    run.rmdir()
+            for part in sorted(decided.glob(f"{ADDED}/*/run=*/**/*")):
+                if part.is_file():
+                    target = self.path / part.relative_to(decided / ADDED)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    part.replace(target)
             (decided / MANIFEST).replace(self.path / MANIFEST)
         shutil.rmtree(decided, ignore_errors=True)

@@ -1,8 +1,9 @@
 """`python -m pipeline.trace.streaming TRACE OUT --checkpoint DIR`: the same tables while a trace is still being written.
 
 A structured stream over the folder: its offset is how large each file was. Each micro-batch brings the tables up to the folder by the job
-of `tables`, which commits at once or not at all: a batch that Spark does again finds nothing new. A run that has grown is read again
-from its beginning, so a long recording wants a long trigger. Must never know what is in a file.
+of `tables`, which commits at once or not at all: a batch that Spark does again finds nothing new. Of a trace only what is new is read, and
+its rows are added, in files of their own: a long trigger makes fewer and larger ones. A capture that grows is read again from its
+beginning. Must never know what is in a file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """`python -m pipeline.trace.tables TRACE OUT`: traces and captures as Parquet, a folder for each table, in it one for each run and hour.
 
-Run again, it reads only runs of which a file is new or has grown. Such a run is read and replaced whole, by one task, since its rows
-depend on the entries before; runs are spread over the cores. `--without-spark` does the same in this process.
+Run again, it reads only what is new: of a trace the bytes behind the last whole entry that is in the tables, and its rows are added; it is
+read from its beginning, and replaced, where it is not what it was (`place`). A capture that has grown is read again whole, since what comes later
+may fill in what comes before. A run is read by one task, since its rows depend on the entries before; runs are spread over the cores.
+`--without-spark` does the same in this process.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,9 +26,10 @@ from pipeline.capture import job as captures
 from pipeline.session import local_session
 from pipeline.sources import batches, runs_of
 from pipeline.trace import reading as traces
-from pipeline.trace.reading import SCHEMAS, TOLD, Run, Told, meta_text
+from pipeline.trace.place import place_in
+from pipeline.trace.reading import PLACE, PLACE_SCHEMA, SCHEMAS, TOLD, Run, Told, meta_text
 from pipeline.trace.schema import TABLES, ddl
-from pipeline.trace.store import Store, StoreError
+from pipeline.trace.store import Store, StoreError, folder_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,8 +40,17 @@ READ = "_read"
 """In the staging folder: of each run how many bytes its task has read."""
 TOLD_EVERY_S = 10.0
 
-Write = Callable[[list[Run], Path], list[Told]]
-"""Writes the tables of runs into a staging folder; what has to be said of their files."""
+
+class Written(NamedTuple):
+    """told: what has to be said of files. places: of runs that can be gone on with, where they were left."""
+
+    told: list[Told]
+    places: dict[str, str]
+
+
+Write = Callable[[list[Run], Path], Written]
+"""Writes the rows of what is new of runs into a staging folder."""
+_SCHEMAS = {**SCHEMAS, PLACE: PLACE_SCHEMA}
 
 
 def build(
@@ -47,8 +58,8 @@ def build(
 ) -> tuple[dict[str, dict[str, int]], list[Told]]:
     """Bring the tables in `out` up to what `trace` holds. ports: see `pipeline.sources.runs_of`.
 
-    Returns the rows of each table of the runs that were read, and what has to be said. Raises TraceError where there is no trace at all
-    and StoreError for an `out` that cannot be used; then nothing has changed.
+    Returns how many rows were read of each run that has new ones, by table, and what has to be said. Raises TraceError where there is no
+    trace at all and StoreError for an `out` that cannot be used; then nothing has changed.
     """
     runs, told = runs_of(trace, ports)
     store = Store(out)
@@ -58,33 +69,34 @@ def build(
         due = []
         for run in runs:
             before = manifest.get(run.name)
-            refused = None if before is None else _refusal(run, before)
-            if refused:
-                told.append(Told(run.name, refused, False))
-            elif before is None or before["files"] != _files(run):
+            if before is None:
                 due.append(run)
+            elif refused := _refusal(run, before):
+                told.append(Told(run.name, refused, False))
+            elif before["files"] != _files(run):
+                due.append(run._replace(place=place_in(run, before["files"], store.place(run.name, before))))
         if due:
             staging = store.staging()
-            said = write(due, staging)
-            counts = {run.name: _rows(staging, run) for run in due}
+            said, places = write(due, staging)
+            new = {run.name: _rows(staging, run) for run in due}
+            counts = {run: rows for run, rows in new.items() if any(rows.values())}
             said += [
                 Told(run.name, f"{run.files[0]}: no request of Kafka is in this capture", False)
                 for run in due
-                if run.capture and not counts[run.name]["requests"]
+                if run.capture and not new[run.name]["requests"]
             ]
             told += said
-            store.commit(
-                manifest
-                | {
-                    run.name: {
-                        "meta": meta_text(run),
-                        "files": _files(run),
-                        "rows": counts[run.name],
-                        "told": [one.text for one in said if one.run == run.name],
-                    }
-                    for run in due
+            added = {run.name: manifest[run.name]["rows"] for run in due if run.place is not None}
+            made = {
+                run.name: {
+                    "meta": meta_text(run),
+                    "files": _files(run),
+                    "rows": {table: n + added.get(run.name, {}).get(table, 0) for table, n in new[run.name].items()},
+                    "told": [one.text for one in said if one.run == run.name],
                 }
-            )
+                for run in due
+            }
+            store.commit(manifest | made, places, added)
     return counts, told
 
 
@@ -105,14 +117,10 @@ def _refusal(run: Run, before: dict[str, Any]) -> str:
     return ""
 
 
-def _folder(table: str, run: str) -> Path:
-    return Path(table) / f"run={quote(run, safe=' ')}"
-
-
 def _rows(staging: Path, run: Run) -> dict[str, int]:
     return {
         table: sum(
-            pq.read_metadata(file).num_rows for file in sorted((staging / _folder(table, run.name)).rglob("*.parquet"))
+            pq.read_metadata(file).num_rows for file in (staging / table / folder_of(run.name)).rglob("*.parquet")
         )
         for table in TABLES
     }
@@ -121,19 +129,24 @@ def _rows(staging: Path, run: Run) -> dict[str, int]:
 # ---- without Spark -----------------------------------------------------------------------------------------------------------
 
 
-def without_spark(runs: list[Run], staging: Path) -> list[Told]:
+def without_spark(runs: list[Run], staging: Path) -> Written:
     """In this process, a run after the other."""
     told: list[Told] = []
+    places: dict[str, str] = {}
     for run in runs:
+        name = f"part-{run.old_bytes:012d}.parquet"  # another one each time that the run has grown
         writers: dict[Path, pq.ParquetWriter] = {}
         try:
             for table, rows in batches(run):
                 if table == TOLD:
                     told += [Told(**one) for one in rows.to_pylist()]
                     continue
+                if table == PLACE:
+                    [places[run.name]] = rows["text"].to_pylist()
+                    continue
                 for hour in pc.unique(rows["hour"]).to_pylist():
                     kept = rows.filter(pc.equal(rows["hour"], hour)).drop_columns(list(PARTITIONED_BY))
-                    path = staging / _folder(table, run.name) / f"hour={hour}" / "part-00000.parquet"
+                    path = staging / table / folder_of(run.name) / f"hour={hour}" / name
                     if path not in writers:
                         path.parent.mkdir(parents=True, exist_ok=True)
                         writers[path] = pq.ParquetWriter(path, kept.schema, compression=COMPRESSION)
@@ -141,7 +154,7 @@ def without_spark(runs: list[Run], staging: Path) -> list[Told]:
         finally:
             for writer in writers.values():
                 writer.close()
-    return told
+    return Written(told, places)
 
 
 # ---- with Spark --------------------------------------------------------------------------------------------------------------
@@ -149,7 +162,7 @@ def without_spark(runs: list[Run], staging: Path) -> list[Told]:
 
 def with_spark(
     spark: SparkSession, runs: list[Run], staging: Path, progress: Callable[[str], None] = lambda _: None
-) -> list[Told]:
+) -> Written:
     """A task for each run of a trace; captures are spread by connection. progress: takes a line now and then."""
 
     def save(rows: DataFrame, table: str) -> None:
@@ -159,19 +172,21 @@ def with_spark(
 
     traced = [run for run in runs if not run.capture]
     captured = [run for run in runs if run.capture]
-    told = []
+    written = Written([], {})
     if traced:
         notes = staging / READ
         notes.mkdir()
         with told_now_and_then(traced, notes, progress):
-            told = _traces(spark, traced, notes, save)
-    return told + (captures.with_spark(spark, captured, save) if captured else [])
+            written = _traces(spark, traced, notes, save)
+    if captured:
+        written.told.extend(captures.with_spark(spark, captured, save))
+    return written
 
 
 @contextmanager
 def told_now_and_then(runs: list[Run], notes: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """While it lasts `progress` is told every few seconds how much of the runs is read, as their tasks have noted it in files."""
-    total = sum(sum(run.sizes) for run in runs)
+    """While it lasts `progress` is told every few seconds how much of what is new is read, as tasks have noted it in files."""
+    total = sum(run.new_bytes for run in runs)
     ends = threading.Event()
 
     def watch() -> None:
@@ -191,18 +206,22 @@ def told_now_and_then(runs: list[Run], notes: Path, progress: Callable[[str], No
         thread.join()
 
 
-def _traces(spark: SparkSession, runs: list[Run], notes: Path, save: Callable[[DataFrame, str], None]) -> list[Told]:
+def _traces(spark: SparkSession, runs: list[Run], notes: Path, save: Callable[[DataFrame, str], None]) -> Written:
     """Every run is read once, for all tables."""
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
-    schema = ", ".join(("`table` string", *columns, f"`{TOLD}` struct<run string, text string, torn boolean>"))
+    columns += [f"`{TOLD}` struct<run string, text string, torn boolean>", f"`{PLACE}` struct<run string, text string>"]
+    schema = ", ".join(("`table` string", *columns))
     made = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_work, runs, notes), schema).persist()
     try:
         for table in TABLES:
             save(made.where(f"table = '{table}'").select(f"{table}.*"), table)
-        said = made.where(f"table = '{TOLD}'").select(f"{TOLD}.*").collect()
+        beside = made.where(f"table IN ('{TOLD}', '{PLACE}')").select(TOLD, PLACE).collect()
     finally:
         made.unpersist()
-    return [Told(row.run, row.text, row.torn) for row in said]
+    return Written(
+        [Told(*said) for said, _ in beside if said is not None],
+        {place.run: place.text for _, place in beside if place is not None},
+    )
 
 
 def _work(runs: list[Run], notes: Path, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -211,10 +230,10 @@ def _work(runs: list[Run], notes: Path, numbers: Iterator[pa.RecordBatch]) -> It
             for table, rows in traces.batches(runs[number], partial(_note, notes / str(number))):
                 columns = [
                     rows.to_struct_array() if name == table else pa.nulls(len(rows), pa.struct(schema))
-                    for name, schema in SCHEMAS.items()
+                    for name, schema in _SCHEMAS.items()
                 ]
                 names = pa.array([table] * len(rows), pa.string())
-                yield pa.RecordBatch.from_arrays([names, *columns], ["table", *SCHEMAS])
+                yield pa.RecordBatch.from_arrays([names, *columns], ["table", *_SCHEMAS])
 
 
 def _note(file: Path, done_bytes: int) -> None:
@@ -254,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
-    def spark(runs: list[Run], staging: Path) -> list[Told]:
+    def spark(runs: list[Run], staging: Path) -> Written:
         with local_session("kafkaproto tables") as session:
             return with_spark(session, runs, staging, lambda line: note(f"tables: {line}"))
 

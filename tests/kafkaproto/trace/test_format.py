@@ -85,6 +85,20 @@ def test_every_whole_entry_is_read_wherever_the_file_ends(
         assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn
 
 
+def test_a_file_is_read_from_where_it_was_left_to_where_it_ended(tmp_path: Path) -> None:
+    """Wherever that was: what was read, and what is left for the next one, are all of it."""
+    path = tmp_path / "a.kptrace"
+    path.write_bytes(header({}) + b"".join(event("a", {"seq": seq}) for seq in range(3)))
+    size = path.stat().st_size
+    whole = list(Trace(path).entries())
+    for end in range(len(header({})), size + 1):
+        first, second = Trace(path), Trace(path)
+        before = list(first.entries(ends=end))
+        assert first.read_bytes <= end and bool(first.torn) == (first.read_bytes < end)
+        assert before + list(second.entries(first.read_bytes)) == whole
+        assert second.read_bytes == size and not second.torn
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkaproto.trace.format import Exchange
 from pipeline.trace import tables as job
 from pipeline.trace.schema import TABLES
+from pipeline.trace.store import Store
 from pipeline.trace.streaming import FolderReader, main, start
-from tests.pipeline.trace.recorded import encoded, traffic, write
+from tests.pipeline.trace.recorded import encoded, life, traffic, write
 from tests.pipeline.trace.test_tables import rows
 
 pytestmark = [
@@ -36,6 +40,7 @@ def test_a_growing_trace_has_the_tables_of_a_finished_one_also_after_a_restart(s
     try:
         query.processAllAvailable()
         assert rows(out, "requests") and same_as_the_batch_job(trace, out, tmp_path / "first")
+        first = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
         whole = encoded(entries[half:])
         with file.open("ab") as more:
             more.write(whole[:-5])  # the last entry is still being written
@@ -52,11 +57,29 @@ def test_a_growing_trace_has_the_tables_of_a_finished_one_also_after_a_restart(s
         query.processAllAvailable()
         assert same_as_the_batch_job(trace, out, tmp_path / "third")
         assert {row["run"] for row in rows(out, "requests")} == {"a", "b"}
+        assert {path: path.stat().st_mtime_ns for path in first} == first  # what is new was added
         before = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
         query.processAllAvailable()
         assert before == {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
     finally:
         query.stop()
+
+
+def test_with_spark_and_without_it_one_goes_on_where_the_other_was(spark: Any, tmp_path: Path) -> None:
+    """Of runs with names that are no names of folders, too."""
+    trace, out, entries = tmp_path / "trace", tmp_path / "out", life()
+    names = ("a", "c:/d e+f@g=ü'%#[h]*")
+    ends = (3, 9, 14, len(entries))
+    for number, (begin, end) in enumerate(pairwise((0, *ends))):
+        for name, run in zip("xy", names, strict=True):
+            write(trace, entries[:end], run, name=name)
+        counts, told = job.build(trace, out, job.without_spark if number % 2 else partial(job.with_spark, spark))
+        new = sum(isinstance(entry, Exchange) for entry in entries[begin:end])
+        assert {run: some["requests"] for run, some in counts.items()} == dict.fromkeys(names, new) and told == []
+    assert same_as_the_batch_job(trace, out, tmp_path / "fresh")
+    for table in TABLES:
+        found = {row["run"]: row["count"] for row in job.read(spark, out, table).groupBy("run").count().collect()}
+        assert found == {run: told["rows"][table] for run, told in Store(out).manifest().items()}
 
 
 def test_only_what_has_grown_is_a_batch(tmp_path: Path) -> None:

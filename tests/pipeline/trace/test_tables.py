@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
+import itertools
 import os
 import queue
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,8 @@ from pipeline.trace.reading import Run, Told, batches, runs_of
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import Store, StoreError
 from tests.pipeline.trace.recorded import encoded, traffic, write
+
+OURS = sorted([*TABLES, "_lock", "_manifest.json", "_places"])
 
 
 def build(trace: Path, out: Path) -> tuple[dict[str, dict[str, int]], list[Told]]:
@@ -178,50 +184,72 @@ class Died(Exception):
     pass
 
 
-@pytest.mark.parametrize("moves", range(len(TABLES) + 3))
-def test_a_job_that_dies_anywhere_leaves_the_tables_of_before_or_what_the_next_one_finishes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
-) -> None:
-    """It dies at its nth rename or replace: the first is the decision, then come the tables and the manifest, at the last it lives."""
-    trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
-    first = write(trace, entries[:4])
-    build(trace, out)
-    before = contents(out)
-    with first.open("ab") as file:
-        file.write(encoded(entries[4:]))
-    left = [moves]
+@contextmanager
+def living(steps: int) -> Iterator[None]:
+    """Who is in it dies at its nth step after these: instead of it, or within it where it takes away a folder."""
+    left = [steps]
 
-    def dying(name: str) -> Any:
-        real = getattr(Path, name)
-
-        def call(self: Path, target: Path) -> Path:
+    def dying(real: Any, halfway: Any = lambda *given: None) -> Any:
+        def call(*given: Any, **options: Any) -> Any:
             if not left[0]:
+                halfway(*given)
                 raise Died
             left[0] -= 1
-            moved: Path = real(self, target)
-            return moved
+            return real(*given, **options)
 
         return call
 
-    with monkeypatch.context() as patch:
-        for name in ("rename", "replace"):
-            patch.setattr(Path, name, dying(name))
-        if moves == len(TABLES) + 2:
-            build(trace, out)
-        else:
-            with pytest.raises(Died):
-                build(trace, out)
-    if moves == 0:
-        assert {k: v for k, v in contents(out).items() if not k.startswith("_staging")} == before
-    counts, told = build(trace, out)
-    assert told == [] and list(counts) == (["r"] if moves == 0 else [])
+    def halfway(folder: Path, *_: Any) -> None:
+        for file in [path for path in folder.rglob("*") if path.is_file()][:1]:
+            file.unlink()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_module.shutil, "rmtree", dying(shutil.rmtree, halfway))
+        for name in ("rename", "replace", "mkdir", "rmdir", "write_text"):
+            patch.setattr(Path, name, dying(getattr(Path, name)))
+        yield
+
+
+@pytest.mark.parametrize("added", [True, False], ids=["added", "replaced"])
+def test_a_job_that_dies_anywhere_leaves_the_tables_of_before_or_what_the_next_one_finishes(
+    tmp_path: Path, added: bool
+) -> None:
+    """It dies at each of its steps, the next one at its fourth; of which one must be the decision."""
+    trace, kept, out, entries = tmp_path / "trace", tmp_path / "kept", tmp_path / "out", traffic(2)
+    first = write(trace, entries[:4])
+    build(trace, kept)
+    if not added:
+        shutil.rmtree(kept / store_module.PLACES)
+    before = contents(kept)
+    with first.open("ab") as file:
+        file.write(encoded(entries[4:]))
     build(trace, tmp_path / "fresh")
-    for table in TABLES:
-        assert rows(out, table) == rows(tmp_path / "fresh", table)
-    assert json.loads((out / "_manifest.json").read_text()) == json.loads(
-        (tmp_path / "fresh/_manifest.json").read_text()
-    )
-    assert sorted(os.listdir(out)) == sorted([*TABLES, "_lock", "_manifest.json"])
+    whole = {table: rows(tmp_path / "fresh", table) for table in TABLES}
+    decided = []
+    for steps in itertools.count():
+        shutil.copytree(kept, out)
+        try:
+            with living(steps):
+                build(trace, out)
+        except Died:
+            decided.append((out / store_module.COMMIT).exists() or contents(out) != before | left_over(out))
+            with contextlib.suppress(Died), living(3):
+                build(trace, out)
+        else:
+            break
+        counts, told = build(trace, out)
+        assert told == [] and (counts == {} or not decided[-1])
+        assert {table: rows(out, table) for table in TABLES} == whole
+        assert len(list((out / "requests").rglob("*.parquet"))) == 1 + added
+        for name in (store_module.MANIFEST, f"{store_module.PLACES}/run=r/{store_module.PLACE_FILE}"):
+            assert (out / name).read_text() == (tmp_path / "fresh" / name).read_text()
+        assert sorted(os.listdir(out)) == OURS
+        shutil.rmtree(out)
+    assert decided == sorted(decided) and decided.count(True) > 8 < decided.count(False)
+
+
+def left_over(out: Path) -> dict[str, bytes]:
+    return {name: data for name, data in contents(out).items() if name.startswith(store_module.STAGING)}
 
 
 def test_a_job_that_fails_while_it_writes_leaves_all_as_it_was(tmp_path: Path) -> None:
@@ -231,13 +259,13 @@ def test_a_job_that_fails_while_it_writes_leaves_all_as_it_was(tmp_path: Path) -
     before = contents(out)
     write(trace, traffic(), "b")
 
-    def dies(runs: list[Run], staging: Path) -> list[Told]:
+    def dies(runs: list[Run], staging: Path) -> tables.Written:
         tables.without_spark(runs, staging)
         raise Died
 
     with pytest.raises(Died):
         tables.build(trace, out, dies)
-    assert {k: v for k, v in contents(out).items() if not k.startswith("_staging")} == before
+    assert contents(out) == before | left_over(out)
     assert list(build(trace, out)[0]) == ["b"] and not (out / "_staging").exists()
 
 
@@ -260,7 +288,7 @@ def test_a_run_with_a_strange_name_stays_inside(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "../../a=b", name="x")
     build(tmp_path / "trace", tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["out", "trace"]
-    assert sorted(os.listdir(tmp_path / "out")) == sorted([*TABLES, "_lock", "_manifest.json"])
+    assert sorted(os.listdir(tmp_path / "out")) == OURS
 
 
 def test_it_is_told_how_much_of_long_runs_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

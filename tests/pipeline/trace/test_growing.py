@@ -1,0 +1,312 @@
+"""A trace that grows, and its tables after it: every entry becomes rows once, and the rows are those of reading all of it at once."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkaproto.trace.format import Entry, Exchange
+from pipeline.trace import place as place_module
+from pipeline.trace import rows as rows_module
+from pipeline.trace.reading import batches, runs_of
+from pipeline.trace.rows import Rows
+from pipeline.trace.schema import TABLES
+from pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
+from tests.pipeline.trace.recorded import encoded, life, traffic, write
+from tests.pipeline.trace.test_tables import build, rows
+
+LIFE = life()
+
+
+def tables(out: Path) -> dict[str, list[dict[str, Any]]]:
+    return {table: rows(out, table) for table in TABLES}
+
+
+def manifest(out: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((out / MANIFEST).read_text())["runs"]
+    return told
+
+
+@contextmanager
+def counted() -> Iterator[list[Entry]]:
+    """The entries of which rows were made."""
+    seen: list[Entry] = []
+    real = Rows.of
+
+    def of(self: Rows, entry: Entry) -> Any:
+        seen.append(entry)
+        return real(self, entry)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rows, "of", of)
+        yield seen
+
+
+def same_as_all_at_once(trace: Path, out: Path) -> bool:
+    """The manifest too, and with it what is carried on."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / "out"
+        build(trace, fresh)
+        return tables(fresh) == tables(out) and manifest(fresh) == manifest(out)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    rotated=st.lists(st.integers(1, len(LIFE) - 1), max_size=2, unique=True),
+    steps=st.lists(st.floats(0, 1, exclude_min=True, exclude_max=True), max_size=4),
+)
+def test_however_a_trace_grows_its_tables_are_those_of_all_of_it_and_every_entry_is_read_once(
+    rotated: list[int], steps: list[float]
+) -> None:
+    """rotated: entries at which a file begins. steps: where the trace ends for a while, in bytes of all files: in an entry, in a header,
+    between files."""
+    with tempfile.TemporaryDirectory() as folder, counted() as seen:
+        trace, out = Path(folder) / "trace", Path(folder) / "out"
+        parts = [LIFE[a:b] for a, b in pairwise([0, *sorted(rotated), len(LIFE)])]
+        whole = {path: path.read_bytes() for path in (write(trace, p, number=n) for n, p in enumerate(parts))}
+        for path in whole:
+            path.unlink()
+        total = sum(map(len, whole.values()))
+        for end in [*sorted(int(total * step) for step in steps), total]:
+            left = end
+            for path, data in whole.items():
+                if left > 0:
+                    path.write_bytes(data[:left])
+                left -= len(data)
+            if end:
+                _, told = build(trace, out)
+        assert told == [] and encoded(seen[1:]) == encoded(LIFE)
+        assert same_as_all_at_once(trace, out)
+        found = tables(out)
+        assert manifest(out)["r"]["rows"] == {table: len(found[table]) for table in TABLES}
+
+
+def test_at_any_entry_what_is_known_can_be_carried_on() -> None:
+    whole = Rows("r", 0, 0)
+    made = [row for entry in LIFE for row in whole.of(entry)]
+    for cut in range(len(LIFE) + 1):
+        before = Rows("r", 0, 0)
+        found = [row for entry in LIFE[:cut] for row in before.of(entry)]
+        after = Rows.carrying("r", 0, 0, json.loads(json.dumps(before.carried())))
+        assert after.carried() == before.carried()
+        assert found + [row for entry in LIFE[cut:] for row in after.of(entry)] == made
+        assert json.dumps(after.carried()) == json.dumps(whole.carried())
+    requests = [row for table, row in made if table == "requests"]
+    assert {row["session_missing"] for row in requests} >= {0, 1}
+    assert {row["throttle_quota"] for row in requests} >= {"Produce", "Forced"}
+
+
+def test_only_what_is_new_is_read_and_told_and_what_is_there_stays(tmp_path: Path) -> None:
+    trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic(8)
+    write(trace, entries[:2])
+    with counted() as seen:
+        counts, _ = build(trace, out)
+        assert counts["r"] == {table: len(found) for table, found in tables(out).items()}
+        for at in range(2, len(entries)):
+            kept = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
+            if at == 6:
+                path = write(trace, entries[at : at + 1], number=1)
+            else:
+                path = max(trace.iterdir())
+                path.write_bytes(path.read_bytes() + encoded(entries[at : at + 1]))
+            del seen[:]
+            counts, told = build(trace, out)
+            new = {table: len(found) for table, found in tables(out).items()}
+            assert seen == [entries[at]] and told == []
+            assert counts["r"]["requests"] == isinstance(entries[at], Exchange) and sum(counts["r"].values())
+            assert manifest(out)["r"]["rows"] == new
+            assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert same_as_all_at_once(trace, out)
+
+
+def test_a_run_is_read_as_far_as_it_went_when_it_was_found_so_that_a_task_can_be_done_again(tmp_path: Path) -> None:
+    path = write(tmp_path, LIFE[:20])
+    [run], _ = runs_of(tmp_path)
+    before = [(table, rows.to_pylist()) for table, rows in batches(run)]
+    whole = encoded(LIFE[20:])
+    for data in (whole[:-9], whole[-9:]):
+        with path.open("ab") as file:
+            file.write(data)
+        assert [(table, rows.to_pylist()) for table, rows in batches(run)] == before
+    assert before[-1][0] == PLACE and json.loads(before[-1][1][0]["text"])["offset"] == run.sizes[0]
+
+
+def test_where_nothing_whole_is_new_nothing_is_told_as_new(tmp_path: Path) -> None:
+    trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
+    path = write(trace, entries[:-1])
+    build(trace, out)
+    before, whole = tables(out), path.read_bytes() + encoded(entries[-1:])
+    path.write_bytes(whole[:-1])
+    counts, [told] = build(trace, out)
+    assert counts == {} and told.torn and tables(out) == before and manifest(out)["r"]["told"] == [told.text]
+    path.write_bytes(whole)
+    counts, told_now = build(trace, out)
+    assert counts["r"]["requests"] == 1 and told_now == [] and manifest(out)["r"]["told"] == []
+    assert same_as_all_at_once(trace, out)
+
+
+# ---- where it cannot be gone on with -----------------------------------------------------------------------------------------
+
+
+def the_place(out: Path) -> Path:
+    return out / PLACES / "run=r" / PLACE_FILE
+
+
+def replaced(out: Path, text: str) -> None:
+    """By somebody who knows how a place is told from another."""
+    the_place(out).write_text(text)
+    told = json.loads((out / MANIFEST).read_text())
+    told["runs"]["r"][PLACE] = sha256(text.encode()).hexdigest()
+    (out / MANIFEST).write_text(json.dumps(told))
+
+
+def another(out: Path, **changes: Any) -> None:
+    replaced(out, json.dumps(json.loads(the_place(out).read_text()) | changes))
+
+
+def carrying(out: Path, **changes: Any) -> None:
+    another(out, carried=json.loads(the_place(out).read_text())["carried"] | changes)
+
+
+SPOILED: dict[str, Callable[[Path, Path], Any]] = {
+    "gone": lambda trace, out: the_place(out).unlink(),
+    "cut short": lambda trace, out: the_place(out).write_bytes(the_place(out).read_bytes()[:-7]),
+    "no text": lambda trace, out: the_place(out).write_bytes(b"\xff\xfe" * 9),
+    "of other rows": lambda trace, out: the_place(out).write_text(the_place(out).read_text() + " "),
+    "no JSON": lambda trace, out: replaced(out, "{"),
+    "a list": lambda trace, out: replaced(out, "[]"),
+    "deep": lambda trace, out: replaced(out, "[" * 100_000),
+    "another form": lambda trace, out: another(out, fingerprint="0"),
+    "more than there is": lambda trace, out: another(out, new=1),
+    "beyond the end": lambda trace, out: another(out, offset=10**9),
+    "no number": lambda trace, out: another(out, offset="12"),
+    "at the beginning": lambda trace, out: another(out, offset=0),
+    "another file": lambda trace, out: another(out, file="r-00000.kptrace"),
+    "a file that is not there": lambda trace, out: another(out, file="x"),
+    "another header": lambda trace, out: another(out, meta={}),
+    "nothing carried": lambda trace, out: another(out, carried=None),
+    "no sessions": lambda trace, out: carrying(out, sessions=7),
+    "sessions of another form": lambda trace, out: carrying(out, sessions=[[0, 1, 2, 3, [["t", "00", 0]]]]),
+    "no throttles": lambda trace, out: carrying(out, throttles=[[1]]),
+    "a file before it": lambda trace, out: write(trace, traffic(1), number=9, name="q"),
+    "a file before it has grown": lambda trace, out: write(trace, [*LIFE[:9], *LIFE[:1]]),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_a_run_that_cannot_be_gone_on_with_is_read_from_its_beginning_and_replaced(tmp_path: Path, how: str) -> None:
+    trace, out = tmp_path / "trace", tmp_path / "out"
+    write(trace, LIFE[:9])
+    write(trace, LIFE[9:-4], number=1)
+    build(trace, out)
+    SPOILED[how](trace, out)
+    write(trace, LIFE[9:], number=1)
+    with counted() as seen:
+        counts, told = build(trace, out)
+    assert told == [] and len(seen) > len(LIFE)
+    assert counts["r"] == manifest(out)["r"]["rows"] == {table: len(found) for table, found in tables(out).items()}
+    assert same_as_all_at_once(trace, out)
+    write(trace, LIFE[:1], number=2)
+    with counted() as seen:
+        build(trace, out)
+    assert len(seen) == 1  # and from there it goes on again
+
+
+def test_tables_of_another_version_of_this_program_are_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, out = tmp_path / "trace", tmp_path / "out"
+    write(trace, LIFE[:20])
+    with monkeypatch.context() as patch:
+        patch.setattr(place_module, "FINGERPRINT", "of another")
+        build(trace, out)
+    write(trace, LIFE)
+    with counted() as seen:
+        build(trace, out)
+    assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_file_with_something_wrong_in_it_is_told_of_each_time(tmp_path: Path, number: int) -> None:
+    """In the last file it is an entry that is none; in one before it may also be an end in the middle of one."""
+    trace, out = tmp_path / "trace", tmp_path / "out"
+    files = [write(trace, LIFE[:9]), write(trace, LIFE[9:20], number=1)]
+    build(trace, out)
+    with files[number].open("ab") as file:
+        file.write(encoded(LIFE[:1])[:-2] if number == 0 else bytes(9))
+    _, [said] = build(trace, out)
+    assert said.torn == (number == 0) and str(files[number]) in said.text
+    write(trace, LIFE[20:], number=2)
+    with counted() as seen:
+        _, [again] = build(trace, out)
+    assert again == said and manifest(out)["r"]["told"] == [said.text]
+    assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
+
+
+def test_a_run_that_is_replaced_leaves_nothing_of_what_it_was(tmp_path: Path) -> None:
+    trace, out = tmp_path / "trace", tmp_path / "out"
+    path = write(trace, LIFE)
+    build(trace, out)
+    for _ in range(
+        2
+    ):  # the first time what is new is looked for at the place that was left, and none is left behind it
+        assert list((out / PLACES).iterdir())
+        path.write_bytes(path.read_bytes() + bytes(9))
+        build(trace, out)
+        assert PLACE not in manifest(out)["r"]
+    assert not list((out / PLACES).iterdir()) and same_as_all_at_once(trace, out)
+
+
+# ---- what is carried stays small ---------------------------------------------------------------------------------------------
+
+
+def clients_that_come_and_go(count: int) -> list[Entry]:
+    """Each names itself and begins a session; the connection that goes on to be there is the first."""
+    from kafkaproto.messages.api_versions import ApiVersionsRequest
+    from tests.broker.test_trace import Bench
+    from tests.broker.wire import fetch
+
+    bench = Bench()
+    stays = bench.cluster.connect()
+    session_id = stays.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
+    for _ in range(count):
+        client = bench.cluster.connect()
+        client.ask(ApiVersionsRequest("its name", "1.2"), 3)
+        client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11)
+        client.finish()
+    stays.ask(fetch(session=(session_id, 1)), 11)
+    return bench.entries
+
+
+def test_what_is_carried_does_not_grow_with_connections_that_have_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
+    sizes = []
+    for count in (5, 50):
+        made = Rows("r", 0, 0)
+        found = [
+            row for entry in clients_that_come_and_go(count) for table, row in made.of(entry) if table == "requests"
+        ]
+        left = made.carried()
+        sizes.append((len(left["sessions"]), len(left["connections"]), len(left["closed"])))
+        assert found[-1]["session_expected"] == 1 and found[-1]["asked_partitions"] == 1
+        assert len(made._sessions._of) == 4 and len(made._sessions._having) == 2
+    assert sizes == [(4, 4, 3)] * 2
+
+
+def test_an_exchange_that_its_connection_was_closed_in_has_what_is_known_of_it() -> None:
+    entries = clients_that_come_and_go(1)
+    at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
+    entries[at - 1], entries[at] = entries[at], entries[at - 1]
+    made = Rows("r", 0, 0)
+    found = [row for entry in entries for table, row in made.of(entry) if table == "requests"]
+    assert [row["software"] for row in found if row["conn"] == entries[at].connection] == ["its name 1.2"] * 2  # type: ignore[union-attr]
