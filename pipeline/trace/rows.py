@@ -14,7 +14,9 @@ from typing import Any
 
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import RequestHeader
-from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
+from kafkaproto.records.batch import BatchHeader
+from kafkaproto.records.message_set import MessageHeader
+from kafkaproto.trace.cutting import read_heads
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange
 from pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
@@ -274,9 +276,13 @@ def _topic(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
 
 
 def _heads(records: Any) -> list[BatchHeader]:
-    """The headers of what `kafkaproto.trace.cutting` left of records."""
-    data = b"" if records is None else bytes(records)
-    return [read_header(data, at) for at in range(0, len(data) - HEADER_BYTES + 1, HEADER_BYTES)]
+    """The headers of batches in what `kafkaproto.trace.cutting` left of records."""
+    return [head for head in read_heads(records or b"") if isinstance(head, BatchHeader)]
+
+
+def _messages(records: Any) -> list[MessageHeader]:
+    """The same of messages of magic 0 and 1."""
+    return [head for head in read_heads(records or b"") if isinstance(head, MessageHeader)]
 
 
 def _records_columns(heads: list[BatchHeader], length: int) -> Row:
@@ -315,6 +321,35 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
                 "control": head.is_control,
                 "max_timestamp": head.max_timestamp,
                 "crc": head.crc,
+            },
+        )
+
+
+def _message_rows(keys: Row, where: Row, messages: list[MessageHeader], asked: int | None) -> Iterator[tuple[str, Row]]:
+    """As batches without a producer. Where a compressed one begins it does not say: behind the one before, the first at the asked offset."""
+    begins = asked
+    for place, head in enumerate(messages):
+        base = head.offset if begins is None or not head.compression else min(begins, head.offset)
+        begins = head.next_offset
+        yield (
+            "batches",
+            {
+                **_keys_of_batch(keys),
+                **where,
+                "place": place,
+                "base_offset": base,
+                "last_offset": head.last_offset,
+                "count": head.next_offset - base,
+                "bytes": head.size,
+                "epoch": -1,
+                "producer_id": -1,
+                "producer_epoch": -1,
+                "base_sequence": -1,
+                "codec": head.compression,
+                "transactional": False,
+                "control": False,
+                "max_timestamp": head.max_timestamp,
+                "crc": None,
             },
         )
 
@@ -373,8 +408,12 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> It
                     "limit_bytes": wanted.partition_max_bytes,
                     "asked_epoch": wanted.current_leader_epoch,
                 }
+            listed = list(_message_rows(keys, where, _messages(data.records), row["asked_offset"]))
+            if listed:
+                row |= {"base_offset": listed[0][1]["base_offset"], "next_offset": listed[-1][1]["last_offset"] + 1}
             yield "partitions", row
             yield from _batch_rows(keys, where, heads, None)
+            yield from listed
             place += 1
 
 
