@@ -147,18 +147,18 @@ GAPS = f"""
                max(at_ns) AS ends_ns, max(seq) AS last
         FROM counted WHERE seq > 0 AND NOT run RLIKE r'{captures.NAMED.pattern}' GROUP BY run, seq DIV 64
     ), neighbours AS (
-        SELECT *, lag(block, 1, -1L) OVER r AS before, lag(ends_ns, 1, {NEVER_NS}) OVER r AS before_ns, lead(begins_ns) OVER r AS then_ns
+        SELECT *, lag(block, 1, -1L) OVER r AS before, lag(ends_ns, 1, {NEVER_NS}) OVER r AS before_ns, lead(begins_ns) OVER r AS then_ns,
+               lead(block) OVER r IS NULL AS ends
         FROM blocks WINDOW r AS (PARTITION BY run ORDER BY block)
     ), missing AS (
-        SELECT run, before_ns AS from_ns, begins_ns AS until_ns, 64 * (block - before - 1) - IF(before < 0, 1, 0) AS entries
-        FROM neighbours WHERE block - before > 1
-        UNION ALL
-        SELECT run, before_ns, coalesce(then_ns, ends_ns),
-               bit_count(IF(then_ns IS NULL, shiftrightunsigned(-1L, CAST(63 - last % 64 AS int)), -1L)
-                         & ~(there | IF(block = 0, 1L, 0L)))
+        SELECT run, inline(array(
+            struct(before_ns AS from_ns, begins_ns AS until_ns, 64 * (block - before - 1) - IF(before < 0, 1, 0) AS entries),
+            struct(before_ns AS from_ns, coalesce(then_ns, IF(ends, ends_ns, {EVER_NS})) AS until_ns,
+                   CAST(bit_count(IF(ends, shiftrightunsigned(-1L, CAST(63 - last % 64 AS int)), -1L)
+                                  & ~(there | IF(block = 0, 1L, 0L))) AS bigint) AS entries)))
         FROM neighbours
         UNION ALL
-        SELECT run, at_ns - {LASTS_NS}, at_ns, 0 FROM audit_events
+        SELECT run, at_ns - {LASTS_NS}, at_ns, 0L FROM audit_events
         WHERE kind IN ('lost', 'unreadable') AND run RLIKE r'{captures.NAMED.pattern}'
     ), numbered AS (
         SELECT run, from_ns, until_ns, entries, row_number() OVER (PARTITION BY run ORDER BY from_ns) - 1 AS nth,

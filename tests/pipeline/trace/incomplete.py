@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from copy import deepcopy
 
 from kafkaproto.trace.format import Entry, Event
-from tests.pipeline.trace.patched import Rows
+from tests.pipeline.trace.patched import Rows, fallen_watermark
 
 FILES = 9
 SEEDS = 5
@@ -32,6 +33,7 @@ UNDECIDED = {
 """Rules that what is missing may always explain."""
 PARTLY = {"1", "13 early", "14", "19"}
 """Those of which an exchange may break a part by itself. All others see a fault in one exchange, or in two that are there."""
+BESIDE_A_HOLE, FAR_FROM_A_HOLE = "beside.pcap", "far.pcap"
 SPARSE = 64
 """Between any two entries of a sparse run others are missing."""
 
@@ -55,6 +57,19 @@ def sparse(some: Rows) -> Rows:
         table: [one | {"run": f"sparse {one['run']}", "seq": one["seq"] * SPARSE} for one in rows]
         for table, rows in some.items()
     }
+
+
+def captures(clean: Rows) -> Rows:
+    """Two captures in which a watermark falls: beside a hole in what was captured, and an hour before one."""
+    tables: Rows = {table: [] for table in clean}
+    for run, later_ns in ((BESIDE_A_HOLE, 0), (FAR_FROM_A_HOLE, 3600 * 10**9)):
+        copy = deepcopy(clean)
+        seq = fallen_watermark(copy)
+        at_ns = next(one["ready_ns"] for one in copy["partitions"] if one["seq"] == seq) + later_ns
+        copy["events"].append(copy["events"][0] | {"kind": "lost", "seq": 10**6, "at_ns": at_ns, "facts": "{}"})
+        for table, some in copy.items():
+            tables[table] += [one | {"run": run} for one in some]
+    return tables
 
 
 def missing(left: list[Entry]) -> int:
