@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
+from typing import Any
 
+from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES, BatchHeader, read_header
 from kafkaproto.records.message_set import SMALLEST_BYTES, MessageHeader
@@ -76,18 +78,20 @@ def batch_heads(records: Buffer) -> bytes:
 
 
 def read_heads(left: Buffer) -> list[BatchHeader] | list[MessageHeader]:
-    """What `batch_heads` has left: of batches, or of messages of magic 0 and 1, of which a wrapper has the offset of its last one."""
-    if len(left) > _MAGIC_AT and left[_MAGIC_AT] != MAGIC:
-        return list(_messages(left))
-    return [read_header(left, at) for at in range(0, len(left) - HEADER_BYTES + 1, HEADER_BYTES)]
+    """What `batch_heads` has left: of batches, or of messages of magic 0 and 1, of which a wrapper has the offset of its last one.
 
-
-def _messages(left: Buffer) -> Iterator[MessageHeader]:
+    Raises nothing: what cannot be left of anything ends it.
+    """
+    of_messages = len(left) > _MAGIC_AT and left[_MAGIC_AT] in SMALLEST_BYTES
+    heads: list[Any] = []
     at = 0
-    while at < len(left):
-        header = read_message_header(left, at)
-        yield header
-        at += _MESSAGE_HEAD_BYTES[header.magic]
+    try:
+        while at < len(left):
+            heads.append(read_message_header(left, at) if of_messages else read_header(left, at))
+            at += _MESSAGE_HEAD_BYTES[heads[-1].magic] if of_messages else HEADER_BYTES
+    except DecodeError:
+        pass
+    return heads
 
 
 def _heads(records: Buffer) -> Iterator[Buffer]:

@@ -275,14 +275,14 @@ def _topic(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
     return {"topic": name or None, "topic_id": None if topic_id == NO_TOPIC_ID else topic_id.hex()}
 
 
+def _left(records: Any) -> tuple[list[BatchHeader], list[MessageHeader]]:
+    """What `kafkaproto.trace.cutting` left of records: headers of batches, or of messages of magic 0 and 1."""
+    found: list[Any] = read_heads(records or b"")
+    return ([], found) if found and type(found[0]) is MessageHeader else (found, [])
+
+
 def _heads(records: Any) -> list[BatchHeader]:
-    """The headers of batches in what `kafkaproto.trace.cutting` left of records."""
-    return [head for head in read_heads(records or b"") if isinstance(head, BatchHeader)]
-
-
-def _messages(records: Any) -> list[MessageHeader]:
-    """The same of messages of magic 0 and 1."""
-    return [head for head in read_heads(records or b"") if isinstance(head, MessageHeader)]
+    return _left(records)[0]
 
 
 def _records_columns(heads: list[BatchHeader], length: int) -> Row:
@@ -388,7 +388,7 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> It
     for topic in () if response is None else response.responses:
         for data in topic.partitions:
             length = 0 if data.records is None else next(lengths, 0)
-            heads = _heads(data.records)
+            heads, messages = _left(data.records)
             where = {**_topic(topic.topic, topic.topic_id), "partition": data.partition_index}
             row = {**_blank("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
             row |= {
@@ -408,7 +408,7 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Any]) -> It
                     "limit_bytes": wanted.partition_max_bytes,
                     "asked_epoch": wanted.current_leader_epoch,
                 }
-            listed = list(_message_rows(keys, where, _messages(data.records), row["asked_offset"]))
+            listed = list(_message_rows(keys, where, messages, row["asked_offset"]))
             if listed:
                 row |= {"base_offset": listed[0][1]["base_offset"], "next_offset": listed[-1][1]["last_offset"] + 1}
             yield "partitions", row

@@ -44,6 +44,15 @@ def test_a_message_that_says_another_size_than_it_can_have_leaves_nothing(size: 
     assert batch_heads(data) == b""
 
 
+@pytest.mark.parametrize("magic", range(8))
+def test_what_nobody_can_have_left_is_read_as_far_as_it_goes(magic: int) -> None:
+    whole = bytearray(batch_heads(build_message_set(SOME, magic=1, base_offset=0)))
+    for at in range(len(whole)):
+        changed = whole.copy()
+        changed[at] = magic
+        assert len(read_heads(changed)) <= 3 and len(read_heads(changed[:at])) <= 3
+
+
 def test_of_batches_nothing_but_their_headers_is_left() -> None:
     one = build_batch(SOME)
     assert batch_heads(one + one) == one[:HEADER_BYTES] * 2
