@@ -107,10 +107,7 @@ class Parked:
 
     def abandon(self) -> None:
         self._operation.abandon()
-        node, traced = self._context.node, self._context.traced
-        if node.recorder is not None and traced is not None:
-            facts = {"of": traced.seq, "connection": self._context.peer.connection_id}
-            node.recorder.event(node.turn.now_ms, node.broker_id, "abandoned", facts)
+        self._context.abandoned()
 
 
 def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:

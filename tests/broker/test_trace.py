@@ -168,6 +168,16 @@ def test_a_request_whose_connection_goes_while_it_is_parked_is_told_as_abandoned
     assert seqs | {given_up["of"]} == set(range(1, max(seqs) + 1)) and given_up["of"] not in seqs
 
 
+def test_a_held_answer_whose_connection_goes_is_told_as_abandoned() -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, producer_byte_rate=1000.0)
+    client = bench.cluster.connect()
+    client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
+    client.connection.lost()
+    [given_up] = bench.events("abandoned")
+    assert bench.exchanges == [] and given_up["connection"] == client.connection.connection_id
+
+
 def test_what_happens_to_topics_quotas_and_logs_is_recorded(bench: Bench) -> None:
     bench.cluster.topic("made", 2, retention_ms="1000")
     client = bench.cluster.connect()
