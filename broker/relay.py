@@ -94,6 +94,10 @@ class Relay:
         """How many requests have no answer yet."""
         return len(self._asked)
 
+    def unanswered(self) -> Iterator[int]:
+        """The numbers of those that would be exchanges."""
+        return (one.seq for one in self._asked if one is not None)
+
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     def _request(self, one: memoryview, now_ns: int) -> bytes | None:

@@ -217,6 +217,7 @@ class Proxy:
         peer, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
+        relay: Relay | None = None
         try:
             answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
             open_ends.append(upstream)
@@ -257,6 +258,8 @@ class Proxy:
         finally:
             for one in open_ends:
                 one.close()
+            for seq in () if relay is None else relay.unanswered():
+                self._event("abandoned", door, connection=number, of=seq)
             self._event("closed", door, connection=number)
             for one in open_ends:
                 with contextlib.suppress(OSError):

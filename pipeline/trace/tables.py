@@ -260,7 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for run, rows in counts.items():
         sys.stdout.write(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}\n")
     if not counts:
-        sys.stdout.write("nothing is new\n")
+        sys.stdout.write("nothing is new\n" if all(one.torn for one in told) else "nothing new could be read\n")
     for one in told:
         sys.stderr.write(f"tables: {one.text}\n")
     return 2 if any(not one.torn for one in told) else int(bool(told))

@@ -306,6 +306,19 @@ def test_where_no_broker_answers_it_says_so_and_ends(tmp_path: Path) -> None:
     assert not (tmp_path / "proxy").exists()
 
 
+def test_a_request_without_an_answer_is_told_as_abandoned_when_its_connection_ends(tmp_path: Path) -> None:
+    with cluster(1, {"t": 1}) as c, proxied(c.bootstrap, tmp_path / "proxy") as bootstrap:
+        one = connect(bootstrap)
+        ask(one, metadata(["t"]), 9)
+        one.send_bytes(one.frame(fetch(("t", 0, 0), max_wait_ms=60_000, min_bytes=1), 11))
+        c.wait_for(lambda journal: journal.events("parked"))
+        one.close()
+    found = list(entries(tmp_path / "proxy"))
+    [given_up] = [e.facts for e in found if isinstance(e, Event) and e.kind == "abandoned"]
+    seqs = {e.facts["seq"] if isinstance(e, Event) else e.seq for e in found}
+    assert seqs | {given_up["of"]} == set(range(1, max(seqs) + 1)) and given_up["of"] not in seqs
+
+
 def test_the_command_tells_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}) as c:
         command = [sys.executable, str(ROOT / "kafkaproto_cli.py"), "proxy", "--listen", "0", "--to", c.bootstrap]
