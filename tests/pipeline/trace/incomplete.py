@@ -22,6 +22,7 @@ UNDECIDED = {
     "9",
     "9 lost",
     "10",
+    "10 moved",
     "11 aborted",
     "15 twice",
     "16",
@@ -29,6 +30,7 @@ UNDECIDED = {
     "17",
     "18",
     "20 HW",
+    "20 moved",
 }
 """Rules that what is missing may always explain."""
 PARTLY = {"1", "13 early", "14", "19"}
