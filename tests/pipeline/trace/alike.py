@@ -66,7 +66,8 @@ def assert_same(seen: Path, told: Path, own: str | None = None) -> dict[str, int
     assert [text for text, count in more.items() if count < 0] == [], "only who stood between has it"
     cut = [one for one in near if one.row["partial"]]
     answered = {one.row["conn"]: one.row["seq"] for one in near if one.row["answered"]}
-    assert [one.row for one in cut if answered.get(one.row["conn"], -1) > one.row["seq"]] == []
+    too_soon = [one.row for one in cut if answered.get(one.row["conn"], -1) > one.row["seq"]]
+    assert too_soon == [], "it was answered afterwards"
     requests = {one.text: one.request for one in far}
     without_answer = Counter(requests[text] for text in more.elements())
     assert without_answer - Counter(one.request for one in cut) == Counter(), "nobody who stood between has it"
