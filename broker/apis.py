@@ -109,6 +109,7 @@ class Parked:
 
     def abandon(self) -> None:
         self._operation.abandon()
+        self._context.abandoned()
 
 
 def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:

@@ -53,6 +53,13 @@ class RequestContext:
         self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)
         return self.mutations
 
+    def abandoned(self) -> None:
+        """Its connection went before it was answered: a trace that has its number knows why it has nothing else."""
+        node = self.node
+        if node.recorder is not None and self.traced is not None:
+            facts = {"of": self.traced.seq, "connection": self.peer.connection_id}
+            node.recorder.event(node.turn.now_ms, node.broker_id, "abandoned", facts)
+
 
 class Charge(Enum):
     """Which client quotas a request counts against (§4.3). The handler says which; `apis.finish` charges."""

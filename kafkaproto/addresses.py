@@ -15,21 +15,43 @@ Replace = Callable[[int, str, int], tuple[str, int]]
 """(broker id, host, port) to what is to be told instead."""
 
 
-def _coordinators(message: Any) -> Iterable[Any]:
+Places = Iterable[tuple[int, Any]]
+"""(broker id, what has its `host` and `port`)."""
+
+
+def _of_nodes(nodes: Iterable[Any]) -> Places:
+    return ((node.node_id, node) for node in nodes)
+
+
+def _coordinators(message: Any) -> Places:
     """Of FindCoordinator: one in itself, since version 4 a list (KIP-699)."""
-    return message.coordinators or [message]
+    return _of_nodes(message.coordinators or [message])
 
 
-_PLACES: dict[int, Callable[[Any], Iterable[Any]]] = {
-    ApiKey.METADATA: lambda message: message.brokers,
+def _endpoints(message: Any) -> Places:
+    """Since KIP-951 answers to who asked the wrong broker name the right one."""
+    return _of_nodes(message.node_endpoints)
+
+
+def _of_cluster(message: Any) -> Places:
+    return ((broker.broker_id, broker) for broker in message.brokers)
+
+
+def _of_quorum(message: Any) -> Places:
+    """Of DescribeQuorum: the listeners of controllers, which who administers a cluster may go to (KIP-853)."""
+    return ((node.node_id, listener) for node in message.nodes for listener in node.listeners)
+
+
+_PLACES: dict[int, Callable[[Any], Places]] = {
+    ApiKey.METADATA: lambda message: _of_nodes(message.brokers),
     ApiKey.FIND_COORDINATOR: _coordinators,
-    ApiKey.DESCRIBE_CLUSTER: lambda message: message.brokers,
-    ApiKey.PRODUCE: lambda message: message.node_endpoints,
-    ApiKey.FETCH: lambda message: message.node_endpoints,
-    ApiKey.SHARE_FETCH: lambda message: message.node_endpoints,
-    ApiKey.SHARE_ACKNOWLEDGE: lambda message: message.node_endpoints,
+    ApiKey.DESCRIBE_CLUSTER: _of_cluster,
+    ApiKey.DESCRIBE_QUORUM: _of_quorum,
+    ApiKey.PRODUCE: _endpoints,
+    ApiKey.FETCH: _endpoints,
+    ApiKey.SHARE_FETCH: _endpoints,
+    ApiKey.SHARE_ACKNOWLEDGE: _endpoints,
 }
-"""Since KIP-951 answers to who asked the wrong broker name the right one. DescribeQuorum names controllers, which clients do not ask."""
 
 
 def names_brokers(api_key: int) -> bool:
@@ -44,9 +66,8 @@ def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace
     _, at = decode_response_header(api_key, api_version, frame, 0, len(frame))
     api = codec(api_key, api_version)
     message, _ = api.decode_response(frame, at, len(frame))
-    found = [place for place in _PLACES[api_key](message) if place.host]
-    for place in found:
-        node = place.broker_id if api_key == ApiKey.DESCRIBE_CLUSTER else place.node_id
+    found = [(node, place) for node, place in _PLACES[api_key](message) if place.host]
+    for node, place in found:
         place.host, place.port = replace(node, place.host, place.port)
     if not found:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,9 +30,9 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Told
     return runs, told
 
 
-def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """(table, rows) of a run."""
-    return captures.batches(run) if run.capture else traces.batches(run)
+def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """(table, rows) of what is new of a run. note: is told now and then how many bytes of a trace are read."""
+    return captures.batches(run) if run.capture else traces.batches(run, note)
 
 
 def entries(run: Run) -> Iterator[Entry]:

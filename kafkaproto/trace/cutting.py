@@ -1,16 +1,21 @@
 """Frames without their records: each batch is cut to its header, the rest is left out, and what is left still decodes.
 
 A records field keeps its place; its length says what is left of it. Batches of magic 2 leave their 61-byte header, which tells offsets,
-count, producer and times. Must never know what a message means.
+count, producer and times; messages of magic 0 and 1, which old clients read, leave all in front of their keys. Must never know what
+a message means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
+from typing import Any
 
+from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
-from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
+from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES, BatchHeader, read_header
+from kafkaproto.records.message_set import SMALLEST_BYTES, MessageHeader
+from kafkaproto.records.message_set import read_header as read_message_header
 from kafkaproto.trace.format import Buffer
 
 _LENGTH = Struct(">i")
@@ -18,6 +23,11 @@ _NO_TAGS = bytes(3)
 """Of a partition, of its topic and of the request, all empty."""
 LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
 """Of a batch's header: the length that it tells, and its magic."""
+_MAGIC_AT = 16
+_LENGTH_AT = 8
+_KEY_AND_VALUE_BYTES = 8
+"""Their lengths, which the smallest message has."""
+_MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
 
 
 class LeftOut:
@@ -67,10 +77,27 @@ def cut_only(frame: Buffer, length: int, left: bytes, flexible: bool) -> bytes |
 
 
 def batch_heads(records: Buffer) -> bytes:
-    """The headers of the whole batches of magic 2 at the beginning of `records`, one behind the other."""
+    """The headers of the whole batches of magic 2 at the beginning of `records`, one behind the other, or of whole messages before them."""
     if whole_batch_bytes(records, 0) == len(records):
         return bytes(records[:HEADER_BYTES])
     return b"".join(_heads(records))
+
+
+def read_heads(left: Buffer) -> list[BatchHeader] | list[MessageHeader]:
+    """What `batch_heads` has left: of batches, or of messages of magic 0 and 1, of which a wrapper has the offset of its last one.
+
+    Raises nothing: what cannot be left of anything ends it.
+    """
+    of_messages = len(left) > _MAGIC_AT and left[_MAGIC_AT] in SMALLEST_BYTES
+    heads: list[Any] = []
+    at = 0
+    try:
+        while at < len(left):
+            heads.append(read_message_header(left, at) if of_messages else read_header(left, at))
+            at += _MESSAGE_HEAD_BYTES[heads[-1].magic] if of_messages else HEADER_BYTES
+    except DecodeError:
+        pass
+    return heads
 
 
 def _heads(records: Buffer) -> Iterator[Buffer]:
@@ -78,6 +105,21 @@ def _heads(records: Buffer) -> Iterator[Buffer]:
     while (size := whole_batch_bytes(records, at)) is not None:
         yield records[at : at + HEADER_BYTES]
         at += size
+    while (size := _whole_message_bytes(records, at)) is not None:
+        yield records[at : at + _MESSAGE_HEAD_BYTES[records[at + _MAGIC_AT]]]
+        at += size
+
+
+def _whole_message_bytes(records: Buffer, at: int) -> int | None:
+    """The same of the message of magic 0 or 1 that begins at `at`."""
+    if len(records) - at <= _MAGIC_AT or records[at + _MAGIC_AT] not in SMALLEST_BYTES:
+        return None
+    size: int = _LENGTH.unpack_from(records, at + _LENGTH_AT)[0]
+    return (
+        size + PREFIX_BYTES
+        if SMALLEST_BYTES[records[at + _MAGIC_AT]] <= size <= len(records) - at - PREFIX_BYTES
+        else None
+    )
 
 
 def whole_batch_bytes(records: Buffer, at: int) -> int | None:

@@ -200,7 +200,7 @@ def _rows(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
             assert pair is not None
             seen = Seen(Stamp(number, ts_ns), by, sequence, acknowledged, flags, data, missing)
             out.told(run, pair.take(seen))
-            yield from out.full()
+            yield from out.full(ROWS_PER_BATCH)
     if key is not None and pair is not None:
         out.ended(key[0], pair)
     out.known()
@@ -252,8 +252,8 @@ class _Out:
     def _found(self, run: int, what: str, name: str, value: str | None = None, n: int = 0) -> None:
         self._waiting[_FOUND].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
 
-    def full(self, enough: int = ROWS_PER_BATCH) -> Iterator[pa.RecordBatch]:
-        """Batches of the tables of which there is enough."""
+    def full(self, enough: int) -> Iterator[pa.RecordBatch]:
+        """Batches of the tables of which there are enough rows."""
         for table, kept in self._waiting.items():
             if len(kept) < enough:
                 continue

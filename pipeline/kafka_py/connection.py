@@ -20,7 +20,8 @@ from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
 from kafkaproto.versions import VersionRange
 from pipeline.kafka_py.errors import KafkaError
 from pipeline.kafka_py.options import ClientSettings
-from pipeline.kafka_py.security import secured
+from pipeline.kafka_py.scram import Scram, ScramError
+from pipeline.kafka_py.security import PLAIN, Security, secured
 
 SPOKEN = {
     # below: no creation of topics can be refused; record batches without what is read here
@@ -54,7 +55,7 @@ class Connection:
             self._socket = secured(plain, host, settings.security)
             self._versions = self._agree()
             if settings.security.user is not None:
-                self._authenticate(settings.security.user, settings.security.password)
+                self._authenticate(settings.security, settings.security.user)
         except BaseException:
             plain.close()
             raise
@@ -128,16 +129,28 @@ class Connection:
         told = {one.api_key: VersionRange(one.min_version, one.max_version) for one in answer.api_keys}
         return {key: spoken.intersect(told[key]) for key, spoken in SPOKEN.items() if key in told}
 
-    def _authenticate(self, user: str, password: str) -> None:
-        """SASL PLAIN (RFC 4616) in Kafka's own frames (KIP-152)."""
-        answer = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest("PLAIN"))
+    def _authenticate(self, security: Security, user: str) -> None:
+        """SASL in Kafka's own frames (KIP-152)."""
+        answer = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(security.mechanism))
         if answer.error_code:
             offered = ", ".join(answer.mechanisms)
-            raise KafkaError(answer.error_code, f"{self.address} offers {offered}, PLAIN was asked for")
-        token = b"\0".join((b"", user.encode(), password.encode()))
+            raise KafkaError(answer.error_code, f"{self.address} offers {offered}, {security.mechanism} was asked for")
+        if security.mechanism == PLAIN:
+            self._token(user, b"\0".join((b"", user.encode(), security.password.encode())))  # RFC 4616
+            return
+        login = Scram(security.mechanism, user, security.password)
+        try:
+            challenge = self._token(user, login.first())
+            login.check(self._token(user, login.final(challenge)))
+        except ScramError as error:
+            doing = f"logging in at {self.address} as {user}, {error}"
+            raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, doing) from None
+
+    def _token(self, user: str, token: bytes) -> bytes:
         answer = self.ask(ApiKey.SASL_AUTHENTICATE, SaslAuthenticateRequest(token))
         if answer.error_code:
             raise KafkaError(answer.error_code, f"{self.address} refused user {user}: {answer.error_message}")
+        return bytes(answer.auth_bytes)
 
 
 _UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

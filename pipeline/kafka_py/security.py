@@ -1,4 +1,4 @@
-"""How a connection is made safe: TLS and SASL PLAIN, from the names of Kafka's settings.
+"""How a connection is made safe: TLS, and SASL with PLAIN or SCRAM, from the names of Kafka's settings.
 
 Keys and certificates are PEM, as files or as text; Java's own key stores cannot be read here. Must never know requests.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.kafka_py import scram
 from pipeline.kafka_py.errors import OptionError
 
 PROTOCOL = "kafka.security.protocol"
@@ -37,7 +38,10 @@ SECURITY_OPTIONS = (
     f"{KEYS}.certificate.chain",
 )
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_JAAS = re.compile(r"\s*\S+PlainLoginModule\s+required\s+(.*?);?\s*", re.DOTALL)
+PLAIN = "PLAIN"
+MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(scram.HASHES, "ScramLoginModule")}
+"""Of each mechanism of SASL that is spoken here, Kafka's class of Java that the settings name."""
+_JAAS = re.compile(r"\s*\S+?(\w+)\s+required\s+(.*?);?\s*", re.DOTALL)
 _JAAS_ENTRY = re.compile(r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s;]+))")
 
 Text = Callable[[str], str | None]
@@ -45,11 +49,12 @@ Text = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class Security:
-    """user, password: of SASL PLAIN, None without SASL. trusted, keys: PEM files; *_text: PEM."""
+    """user, password, mechanism: of SASL, user None without it. trusted, keys: PEM files; *_text: PEM."""
 
     tls: bool = False
     user: str | None = None
     password: str = ""
+    mechanism: str = PLAIN
     trusted: str | None = None
     trusted_text: str | None = None
     keys: str | None = None
@@ -66,9 +71,9 @@ def read_security(text: Text) -> Security:
     protocol = (text(PROTOCOL) or "PLAINTEXT").strip().upper()
     if protocol not in PROTOCOLS:
         raise OptionError(PROTOCOL, f"{protocol!r} is not one of {', '.join(PROTOCOLS)}")
-    user, password = _plain(text) if protocol.startswith("SASL") else (None, "")
+    user, password, mechanism = _login(text) if protocol.startswith("SASL") else (None, "", PLAIN)
     if not protocol.endswith("SSL"):
-        return Security(user=user, password=password)
+        return Security(user=user, password=password, mechanism=mechanism)
     for store in (TRUST, KEYS):
         if (text(f"{store}.location") or text(f"{store}.type")) and (text(f"{store}.type") or "JKS").upper() != "PEM":
             raise OptionError(f"{store}.type", "must be PEM here; Java's key stores cannot be read")
@@ -79,6 +84,7 @@ def read_security(text: Text) -> Security:
         tls=True,
         user=user,
         password=password,
+        mechanism=mechanism,
         trusted=text(f"{TRUST}.location"),
         trusted_text=text(f"{TRUST}.certificates"),
         keys=text(f"{KEYS}.location"),
@@ -88,17 +94,28 @@ def read_security(text: Text) -> Security:
     )
 
 
-def _plain(text: Text) -> tuple[str, str]:
+def _login(text: Text) -> tuple[str, str, str]:
+    """(user, password, mechanism) of SASL."""
     mechanism = (text(MECHANISM) or "GSSAPI").upper()
-    if mechanism != "PLAIN":
-        raise OptionError(MECHANISM, f"{mechanism} is not spoken here, PLAIN is")
+    if mechanism not in MODULES:
+        raise OptionError(MECHANISM, f"{mechanism} is not spoken here, but {', '.join(MODULES)}")
     config = _JAAS.fullmatch(text(JAAS) or "")
     found = {}
-    for name, double, single, bare in _JAAS_ENTRY.findall(config[1]) if config else ():
+    for name, double, single, bare in _JAAS_ENTRY.findall(config[2]) if config else ():
         found[name] = re.sub(r"\\(.)", r"\1", double or single or bare)
-    if "username" not in found or "password" not in found:
-        raise OptionError(JAAS, 'is not of the form ...PlainLoginModule required username="..." password="...";')
-    return found["username"], found["password"]
+    if config is None or config[1] != MODULES[mechanism] or not found.keys() >= {"username", "password"}:
+        wanted = f'...{MODULES[mechanism]} required username="..." password="...";'
+        raise OptionError(JAAS, f"is not of the form {wanted} as {mechanism} wants it")
+    if mechanism in scram.HASHES:
+        if found.get("tokenauth", "false").lower() == "true":
+            raise OptionError(
+                JAAS, "asks for a delegation token (tokenauth), which is not known here: give a user with a password"
+            )
+        if not (scram.is_prepared(found["username"]) and scram.is_prepared(found["password"])):
+            raise OptionError(
+                JAAS, f"has a name or a password of other letters than ASCII, which is not spoken here with {mechanism}"
+            )
+    return found["username"], found["password"], mechanism
 
 
 def secured(sock: socket.socket, host: str, security: Security) -> socket.socket:

@@ -15,7 +15,9 @@ from typing import Any
 
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import RequestHeader
-from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, read_header
+from kafkaproto.records.batch import BatchHeader
+from kafkaproto.records.message_set import MessageHeader
+from kafkaproto.trace.cutting import read_heads
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Entry, Event, Exchange, State
 from pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
@@ -346,10 +348,14 @@ def _topic(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
     return {"topic": name or None, "topic_id": None if topic_id == NO_TOPIC_ID else topic_id.hex()}
 
 
+def _left(records: Any) -> tuple[list[BatchHeader], list[MessageHeader]]:
+    """What `kafkaproto.trace.cutting` left of records: headers of batches, or of messages of magic 0 and 1."""
+    found: list[Any] = read_heads(records or b"")
+    return ([], found) if found and type(found[0]) is MessageHeader else (found, [])
+
+
 def _heads(records: Any) -> list[BatchHeader]:
-    """The headers of what `kafkaproto.trace.cutting` left of records."""
-    data = b"" if records is None else bytes(records)
-    return [read_header(data, at) for at in range(0, len(data) - HEADER_BYTES + 1, HEADER_BYTES)]
+    return _left(records)[0]
 
 
 def _records_columns(heads: list[BatchHeader], length: int) -> Row:
@@ -392,6 +398,35 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
         )
 
 
+def _message_rows(keys: Row, where: Row, messages: list[MessageHeader], asked: int | None) -> Iterator[tuple[str, Row]]:
+    """As batches without a producer. Where a compressed one begins it does not say: behind the one before, the first at the asked offset."""
+    begins = asked
+    for place, head in enumerate(messages):
+        base = head.offset if begins is None or not head.compression else min(begins, head.offset)
+        begins = head.next_offset
+        yield (
+            "batches",
+            {
+                **_keys_of_batch(keys),
+                **where,
+                "place": place,
+                "base_offset": base,
+                "last_offset": head.last_offset,
+                "count": head.next_offset - base,
+                "bytes": head.size,
+                "epoch": -1,
+                "producer_id": -1,
+                "producer_epoch": -1,
+                "base_sequence": -1,
+                "codec": head.compression,
+                "transactional": False,
+                "control": False,
+                "max_timestamp": head.max_timestamp,
+                "crc": None,
+            },
+        )
+
+
 def _produce(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
     lengths = iter(one.request_records)
     answers = {
@@ -426,7 +461,7 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Asked]) -> 
     for topic in () if response is None else response.responses:
         for data in topic.partitions:
             length = 0 if data.records is None else next(lengths, 0)
-            heads = _heads(data.records)
+            heads, messages = _left(data.records)
             where = {**_topic(topic.topic, topic.topic_id), "partition": data.partition_index}
             row = {**_blank("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
             row |= {
@@ -446,8 +481,12 @@ def _fetch(keys: Row, one: Exchange, response: Any, asked: dict[Key, Asked]) -> 
                     "limit_bytes": wanted.limit_bytes,
                     "asked_epoch": wanted.epoch,
                 }
+            listed = list(_message_rows(keys, where, messages, row["asked_offset"]))
+            if listed:
+                row |= {"base_offset": listed[0][1]["base_offset"], "next_offset": listed[-1][1]["last_offset"] + 1}
             yield "partitions", row
             yield from _batch_rows(keys, where, heads, None)
+            yield from listed
             place += 1
 
 

@@ -115,7 +115,7 @@ PARTITIONS = (
     Column(
         "base_offset", "bigint", "Produce: of the first record; Fetch: of the first batch; ListOffsets: what was found"
     ),
-    Column("next_offset", "bigint", "behind the last whole batch"),
+    Column("next_offset", "bigint", "behind the last whole batch, or message of magic 0 or 1"),
     Column("batches", "int", "whole batches of magic 2"),
     Column("records", "bigint", "in them"),
     Column("bytes", "bigint", "of the records field"),
@@ -140,7 +140,7 @@ BATCHES = (
     Column("place", "int", "its place in the partition's records, from 0"),
     Column("base_offset", "bigint", "Produce: as the answer assigned it, null without one; Fetch: as stored"),
     Column("last_offset", "bigint", "of its last record"),
-    Column("count", "int", "how many records it says"),
+    Column("count", "int", "how many records it says; of a compressed message of magic 0 or 1 how many offsets"),
     Column("bytes", "bigint", "of the whole batch"),
     Column("epoch", "int", "partition leader epoch, as stored"),
     Column("producer_id", "bigint", "-1: none"),
@@ -150,7 +150,7 @@ BATCHES = (
     Column("transactional", "boolean", "part of a transaction"),
     Column("control", "boolean", "a marker, no records of clients"),
     Column("max_timestamp", "bigint", "as it says"),
-    Column("crc", "bigint", "its checksum"),
+    Column("crc", "bigint", "its checksum; null: a message of magic 0 or 1, which the broker may have made of a batch"),
 )
 
 EVENTS = (
@@ -162,9 +162,10 @@ EVENTS = (
     Column(
         "kind",
         "string",
-        "meta (the header of the trace), opened, closed, throttle, topic, quota, leader, isr, log (records went), broker, parked, recovery, "
-        "dropped, …; of a capture lost, unreadable, left_out; of a capture or a proxy trouble (with an exchange); and what answers tell for "
-        "the first time, or otherwise than before: named (topic, id), rack (of a broker)",
+        "meta (the header of the trace), opened, closed, abandoned (a request whose connection went before its answer), throttle, topic, quota, "
+        "leader, isr, log (records went), broker, parked, recovery, dropped, …; of a capture lost, unreadable, left_out; of one or a proxy "
+        "trouble; and what answers tell for the first time, or otherwise than before: "
+        "named (topic, id), rack (of a broker)",
     ),
     Column("facts", "string", "the rest, as JSON"),
 )

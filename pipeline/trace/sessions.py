@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafkaproto.records.batch import HEADER_BYTES, read_header
+from kafkaproto.trace.cutting import read_heads
 from kafkaproto.trace.format import Exchange
 
 FINAL_EPOCH, FIRST_EPOCH = -1, 0
@@ -214,9 +214,9 @@ def _more(request: Any, asked: dict[Key, Asked], answered: dict[Key, Any]) -> bo
     """Whether a partition that is answered has something below its end that the client has not got."""
     for which, data in answered.items():
         end = data.last_stable_offset if request.isolation_level else data.high_watermark
-        heads = b"" if data.records is None else bytes(data.records)
+        heads = read_heads(data.records or b"")
         if heads:
-            reached = read_header(heads, len(heads) - HEADER_BYTES).next_offset
+            reached = heads[-1].next_offset
         elif which in asked:
             reached = asked[which].offset
         else:

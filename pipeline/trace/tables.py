@@ -9,48 +9,41 @@ may fill in what comes before. A run is read by one task, since its rows depend 
 from __future__ import annotations
 
 import argparse
+import json
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkaproto.trace.format import TraceError
 from pipeline.capture import job as captures
 from pipeline.session import local_session
-from pipeline.sources import batches, runs_of
-from pipeline.trace import reading as traces
+from pipeline.sources import runs_of
 from pipeline.trace.place import place_in
-from pipeline.trace.reading import PLACE, PLACE_SCHEMA, SCHEMAS, TOLD, Run, Told, meta_text
+from pipeline.trace.reading import Run, Told, meta_text
 from pipeline.trace.schema import TABLES, ddl
 from pipeline.trace.store import Store, StoreError, folder_of
+from pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, Written, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PARTITIONED_BY = ("run", "hour")
-COMPRESSION = "zstd"
+ATTEMPTS = "_attempts"
+ATTEMPTED = pa.schema([("number", pa.int32()), ("folder", pa.string()), ("told", pa.string()), ("place", pa.string())])
+ATTEMPTED_DDL = "number int, folder string, told string, place string"
 READ = "_read"
 """In the staging folder: of each run how many bytes its task has read."""
 TOLD_EVERY_S = 10.0
 
-
-class Written(NamedTuple):
-    """told: what has to be said of files. places: of runs that can be gone on with, where they were left."""
-
-    told: list[Told]
-    places: dict[str, str]
-
-
 Write = Callable[[list[Run], Path], Written]
 """Writes the rows of what is new of runs into a staging folder."""
-_SCHEMAS = {**SCHEMAS, PLACE: PLACE_SCHEMA}
 
 
 def build(
@@ -126,35 +119,18 @@ def _rows(staging: Path, run: Run) -> dict[str, int]:
     }
 
 
-# ---- without Spark -----------------------------------------------------------------------------------------------------------
-
-
 def without_spark(runs: list[Run], staging: Path) -> Written:
     """In this process, a run after the other."""
-    told: list[Told] = []
-    places: dict[str, str] = {}
+    done = Written([], {})
     for run in runs:
-        name = f"part-{run.old_bytes:012d}.parquet"  # another one each time that the run has grown
-        writers: dict[Path, pq.ParquetWriter] = {}
-        try:
-            for table, rows in batches(run):
-                if table == TOLD:
-                    told += [Told(**one) for one in rows.to_pylist()]
-                    continue
-                if table == PLACE:
-                    [places[run.name]] = rows["text"].to_pylist()
-                    continue
-                for hour in pc.unique(rows["hour"]).to_pylist():
-                    kept = rows.filter(pc.equal(rows["hour"], hour)).drop_columns(list(PARTITIONED_BY))
-                    path = staging / table / folder_of(run.name) / f"hour={hour}" / name
-                    if path not in writers:
-                        path.parent.mkdir(parents=True, exist_ok=True)
-                        writers[path] = pq.ParquetWriter(path, kept.schema, compression=COMPRESSION)
-                    writers[path].write_batch(kept)
-        finally:
-            for writer in writers.values():
-                writer.close()
-    return Written(told, places)
+        _add(done, run, *written(run, staging))
+    return done
+
+
+def _add(done: Written, run: Run, told: list[Told], place: str | None) -> None:
+    done.told.extend(told)
+    if place is not None:
+        done.places[run.name] = place
 
 
 # ---- with Spark --------------------------------------------------------------------------------------------------------------
@@ -163,7 +139,8 @@ def without_spark(runs: list[Run], staging: Path) -> Written:
 def with_spark(
     spark: SparkSession, runs: list[Run], staging: Path, progress: Callable[[str], None] = lambda _: None
 ) -> Written:
-    """A task for each run of a trace; captures are spread by connection. progress: takes a line now and then."""
+    """A task for each run of a trace, which writes its files itself; captures are spread by connection, and written by Spark. progress: takes
+    a line now and then."""
 
     def save(rows: DataFrame, table: str) -> None:
         rows.write.mode("append").partitionBy(*PARTITIONED_BY).option("compression", COMPRESSION).parquet(
@@ -172,15 +149,15 @@ def with_spark(
 
     traced = [run for run in runs if not run.capture]
     captured = [run for run in runs if run.capture]
-    written = Written([], {})
+    done = Written([], {})
     if traced:
         notes = staging / READ
         notes.mkdir()
         with told_now_and_then(traced, notes, progress):
-            written = _traces(spark, traced, notes, save)
+            _traces(spark, traced, staging, done)
     if captured:
-        written.told.extend(captures.with_spark(spark, captured, save))
-    return written
+        done.told.extend(captures.with_spark(spark, captured, save))
+    return done
 
 
 @contextmanager
@@ -206,34 +183,30 @@ def told_now_and_then(runs: list[Run], notes: Path, progress: Callable[[str], No
         thread.join()
 
 
-def _traces(spark: SparkSession, runs: list[Run], notes: Path, save: Callable[[DataFrame, str], None]) -> Written:
-    """Every run is read once, for all tables."""
-    columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
-    columns += [f"`{TOLD}` struct<run string, text string, torn boolean>", f"`{PLACE}` struct<run string, text string>"]
-    schema = ", ".join(("`table` string", *columns))
-    made = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_work, runs, notes), schema).persist()
-    try:
-        for table in TABLES:
-            save(made.where(f"table = '{table}'").select(f"{table}.*"), table)
-        beside = made.where(f"table IN ('{TOLD}', '{PLACE}')").select(TOLD, PLACE).collect()
-    finally:
-        made.unpersist()
-    return Written(
-        [Told(*said) for said, _ in beside if said is not None],
-        {place.run: place.text for _, place in beside if place is not None},
-    )
+def _traces(spark: SparkSession, runs: list[Run], staging: Path, done: Written) -> None:
+    """Each attempt of a task writes into a folder of its own; what the one wrote that Spark takes is what counts."""
+    staging = staging.resolve()  # executors may run elsewhere
+    numbers = spark.range(0, len(runs), 1, len(runs))
+    for row in numbers.mapInArrow(partial(_work, runs, staging), ATTEMPTED_DDL).collect():
+        for made in sorted((staging / row.folder).glob("*/run=*")):
+            table = staging / made.parent.name
+            table.mkdir(exist_ok=True)
+            made.rename(table / made.name)
+        _add(done, runs[row.number], [Told(*one) for one in json.loads(row.told)], row.place)
+    shutil.rmtree(staging / ATTEMPTS, ignore_errors=True)
 
 
-def _work(runs: list[Run], notes: Path, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _work(runs: list[Run], staging: Path, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
     for some in numbers:
         for number in some.column(0).to_pylist():
-            for table, rows in traces.batches(runs[number], partial(_note, notes / str(number))):
-                columns = [
-                    rows.to_struct_array() if name == table else pa.nulls(len(rows), pa.struct(schema))
-                    for name, schema in _SCHEMAS.items()
-                ]
-                names = pa.array([table] * len(rows), pa.string())
-                yield pa.RecordBatch.from_arrays([names, *columns], ["table", *_SCHEMAS])
+            folder = f"{ATTEMPTS}/{number}-{context.taskAttemptId()}"
+            told, place = written(runs[number], staging / folder, partial(_note, staging / READ / str(number)))
+            row = {"number": number, "folder": folder, "told": json.dumps(told), "place": place}
+            yield pa.RecordBatch.from_pylist([row], ATTEMPTED)
 
 
 def _note(file: Path, done_bytes: int) -> None:
@@ -287,7 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for run, rows in counts.items():
         sys.stdout.write(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}\n")
     if not counts:
-        sys.stdout.write("nothing is new\n")
+        sys.stdout.write("nothing is new\n" if all(one.torn for one in told) else "nothing new could be read\n")
     for one in told:
         sys.stderr.write(f"tables: {one.text}\n")
     return 2 if any(not one.torn for one in told) else int(bool(told))

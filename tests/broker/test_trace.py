@@ -180,6 +180,26 @@ def test_an_answer_that_does_not_get_out_was_made_and_never_sent(bench: Bench) -
     assert (one.answered, one.sent_ns) == (True, 0) and one.ready_ns and bench.events("closed")
 
 
+def test_a_request_whose_connection_goes_while_it_is_parked_is_told_as_abandoned(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
+    client.connection.lost()
+    [given_up] = bench.events("abandoned")
+    assert bench.exchanges == [] and given_up["connection"] == client.connection.connection_id
+    seqs = {e.facts["seq"] for e in bench.entries if isinstance(e, Event)}
+    assert seqs | {given_up["of"]} == set(range(1, max(seqs) + 1)) and given_up["of"] not in seqs
+
+
+def test_a_held_answer_whose_connection_goes_is_told_as_abandoned() -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, producer_byte_rate=1000.0)
+    client = bench.cluster.connect()
+    client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
+    client.connection.lost()
+    [given_up] = bench.events("abandoned")
+    assert bench.exchanges == [] and given_up["connection"] == client.connection.connection_id
+
+
 def test_what_happens_to_topics_quotas_and_logs_is_recorded(bench: Bench) -> None:
     bench.cluster.topic("made", 2, retention_ms="1000")
     client = bench.cluster.connect()

@@ -26,6 +26,7 @@ BATCHES = f"""
         WHERE b.api = 'Fetch' AND coalesce(r.replica_id, -1) < 0 GROUP BY ALL
     )"""
 KEY = "run, topic_, life, partition"
+ALL_TOPICS = "(all topics)"
 
 PARTITIONS = f"""
     WITH {BATCHES}, twice AS (
@@ -47,7 +48,7 @@ PARTITIONS = f"""
         LEFT ANTI JOIN fetched f USING ({KEY}, base_offset)
         LEFT ANTI JOIN compacted c USING (run, topic_)
         GROUP BY a.run, a.topic_, a.life, a.partition, a.base_offset
-    )
+    ), of_partitions AS (
     SELECT a.topic_ AS topic, a.partition, count(1) AS batches, sum(a.count) AS acknowledged,
            sum(CASE WHEN f.base_offset IS NOT NULL THEN a.count ELSE 0 END) AS read,
            sum(CASE WHEN f.base_offset IS NULL AND l.base_offset IS NULL THEN a.count ELSE 0 END) AS unread,
@@ -58,7 +59,17 @@ PARTITIONS = f"""
     LEFT JOIN fetched f USING ({KEY}, base_offset)
     LEFT JOIN lost l USING ({KEY}, base_offset)
     LEFT JOIN (SELECT {KEY}, sum(records) AS records FROM twice GROUP BY ALL) t USING ({KEY})
-    GROUP BY a.topic_, a.partition ORDER BY lost DESC, doubled DESC, acknowledged DESC, topic, partition
+    GROUP BY a.topic_, a.partition
+    ), summed AS (
+        SELECT topic AS name, partition AS index, grouping(topic) AS every_topic, grouping(partition) AS every_partition, count(1) AS partitions,
+               sum(batches) AS batches, sum(acknowledged) AS acknowledged, sum(read) AS read, sum(unread) AS unread, sum(lost) AS lost,
+               sum(doubled) AS doubled, max(most_reads) AS most_reads, max(p50_to_read_ms) AS p50, max(p99_to_read_ms) AS p99
+        FROM of_partitions GROUP BY GROUPING SETS ((topic, partition), (topic), ())
+    )
+    SELECT IF(every_topic = 1, '{ALL_TOPICS}', name) AS topic, index AS partition, batches, acknowledged, read, unread, lost, doubled, most_reads,
+           IF(every_partition = 0, p50, NULL) AS p50_to_read_ms, IF(every_partition = 0, p99, NULL) AS p99_to_read_ms
+    FROM summed WHERE every_partition = 0 OR partitions > 1
+    ORDER BY every_topic DESC, every_partition DESC, lost DESC, doubled DESC, acknowledged DESC, topic, partition
 """
 
 OFFSETS = f"""
@@ -91,7 +102,8 @@ ANSWER = Answer(
     (
         Query(
             "partitions",
-            "acknowledged records: read, not read in this trace, passed over by a reader (lost; of compacted topics that is not told), stored twice",
+            "acknowledged records: read, not read in this trace, passed over by a reader (lost; of compacted topics that is not told), stored "
+            "twice; first, without a partition, of all topics together and of each that has several partitions, listed or not",
             PARTITIONS,
         ),
         Query(

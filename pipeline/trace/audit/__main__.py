@@ -55,7 +55,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
     """The verdict first, a line for each rule, then the worst rows of each broken one."""
-    lines = [verdict(outcomes), *(f"note: {remark}" for remark in remarks), ""]
+    lines = [verdict(outcomes), *(f"note: {remark}" for remark in [*remarks, *left_out(outcomes)]), ""]
     lines.append(f"{'rule':<7} {'verdict':<13} {'checked':>9} {'broken':>8} {'worst':>12}  statement")
     for one in outcomes:
         worst = "" if one.worst is None else f"{one.worst:,.6g}"
@@ -81,13 +81,28 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
             "verdict": one.verdict,
             "checked": one.checked,
             "broken": one.broken,
+            "left_out": one.left_out,
             "worst": one.worst,
             "sample": one.sample,
             "query": one.query,
         }
         for one in outcomes
     ]
-    return {"verdict": verdict(outcomes), "status": status(outcomes), "remarks": list(remarks), "rules": rules}
+    return {
+        "verdict": verdict(outcomes),
+        "status": status(outcomes),
+        "remarks": [*remarks, *left_out(outcomes)],
+        "rules": rules,
+    }
+
+
+def left_out(outcomes: Sequence[Outcome]) -> list[str]:
+    """What is no finding because of what is missing."""
+    return [
+        f"rule {one.rule.number}: {one.left_out:,} rows are left out, as what is missing may explain them"
+        for one in outcomes
+        if one.left_out
+    ]
 
 
 def remarks(store: Store, tables: Tables) -> list[str]:
@@ -103,6 +118,8 @@ def remarks(store: Store, tables: Tables) -> list[str]:
     for row in dropped.collect():
         most = max(json.loads(facts).get("entries", 0) for facts in row.facts)
         said.append(f"run {row.run}: {most:,} entries were dropped while it was recorded")
+    lacks = tables.sql("SELECT run, entries FROM audit_gaps WHERE entries > 0 ORDER BY run").collect()
+    said += [f"run {row.run}: {row.entries:,} entries are missing, or have not come yet" for row in lacks]
     for row in tables.events.where("kind = 'left_out'").orderBy("run").collect():
         packets = ", ".join(f"{n:,} {why}" for why, n in json.loads(row.facts)["packets"].items())
         said.append(f"run {row.run}: packets of the capture that are in no table: {packets}")

@@ -68,7 +68,7 @@ def not_early(tables: Tables) -> DataFrame:
     """By the broker's clock where that is known, as it may jump. An answer with fewer bytes than wanted is asked about where nothing else
     explains it: all partitions are in it, none has more to give, and no quota for consumers may lower what is wanted: none was set, as a recorder
     knows that is told of the broker's settings."""
-    return tables.sql(f"""
+    rows = tables.sql(f"""
         WITH asked AS (
             SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS told,
                    coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double)) AS waited_ms
@@ -80,10 +80,12 @@ def not_early(tables: Tables) -> DataFrame:
               AND more IS NOT NULL AND coalesce(window_num, {DEFAULT_WINDOW_NUM}) > 1
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
-               waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess
+               waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
+               IF(records_bytes > 0, ready_ns, NULL) AS with_quotas_until_ns
         FROM asked
         WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
+    return tables.whole_before(rows, "with_quotas_until_ns").drop("with_quotas_until_ns")
 
 
 RULES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, ALL_TOLD, ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, NAMED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -13,7 +13,7 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 
 def same_bytes(tables: Tables) -> DataFrame:
-    """By their checksums. A broker that sets times, compresses anew or compacts changes them, and is not asked. What only a leader had
+    """By their checksums. A broker that sets times, converts, compresses anew or compacts changes them, and is not asked. What only a leader had
     (acks=1) is asked of that broker."""
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, ready_ns"
     rows = tables.sql(f"""
@@ -23,7 +23,8 @@ def same_bytes(tables: Tables) -> DataFrame:
         FROM (SELECT {columns} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL) p
         JOIN (SELECT {columns} FROM audit_batches WHERE api = 'Fetch') f
           ON f.run = p.run AND f.where_ = p.where_ AND f.partition = p.partition AND f.base_offset = p.base_offset
-        WHERE f.count >= p.count AND f.codec = p.codec AND f.max_timestamp = p.max_timestamp AND (p.acks = {ALL} OR p.broker = f.broker)
+        WHERE f.crc IS NOT NULL
+          AND f.count >= p.count AND f.codec = p.codec AND f.max_timestamp = p.max_timestamp AND (p.acks = {ALL} OR p.broker = f.broker)
     """)
     return tables.uncut(rows, "before_ns", "then_ns")
 
@@ -52,7 +53,8 @@ def not_skipped(tables: Tables) -> DataFrame:
         LEFT JOIN skipped s ON s.run = a.run AND s.where_ = a.where_ AND s.partition = a.partition AND a.base_offset >= s.from_offset
             AND a.base_offset < s.until_offset AND a.ready_ns < s.begun_ns AND (a.acks = {ALL} OR a.broker = s.broker)
     """)
-    return tables.uncut(rows, "before_ns", "then_ns")
+    # Every change of a topic's policy has to be known.
+    return tables.uncut(tables.whole_before(rows, "then_ns"), "before_ns", "then_ns")
 
 
 def in_sequence(tables: Tables) -> DataFrame:
@@ -116,7 +118,7 @@ def committed(tables: Tables) -> DataFrame:
 def covered(tables: Tables) -> DataFrame:
     """Of runs that tell how high watermarks move: the highest that the leader had, in the life of the log that it has, when acks=-1 was
     answered."""
-    return tables.sql(f"""
+    rows = tables.sql(f"""
         WITH points AS (
             SELECT run, seq, broker, topic, partition, at_ns, begins, high_watermark, NULL AS acknowledged_end, 0 AS turn FROM audit_state
             UNION ALL
@@ -125,15 +127,16 @@ def covered(tables: Tables) -> DataFrame:
               AND run IN (SELECT run FROM audit_state)
         ), lives AS (
             SELECT *, count_if(begins) OVER (PARTITION BY run, broker, topic, partition ORDER BY at_ns, turn, seq) AS life
-            FROM points {ALL_TOLD}
+            FROM points
         ), known AS (
             SELECT *, coalesce(max(high_watermark) OVER (PARTITION BY run, broker, topic, partition, life ORDER BY at_ns, turn, seq), 0) AS reached
             FROM lives
         )
         SELECT run, seq, broker, topic, partition, acknowledged_end, reached AS high_watermark, reached < acknowledged_end AS broken,
-               CAST(acknowledged_end - reached AS double) AS excess
+               CAST(acknowledged_end - reached AS double) AS excess, at_ns
         FROM known WHERE turn = 1
     """)
+    return tables.whole_before(rows, "at_ns").drop("at_ns")
 
 
 RULES = (

@@ -15,7 +15,7 @@ FIRST_VERSION_WITH_LIMIT = 3
 def whole_answer(tables: Tables) -> DataFrame:
     """The broker's own cap is known where its settings were recorded; what a client's quota leaves room for, where it was throttled by
     it before and no quota has been changed since."""
-    return tables.sql(f"""
+    rows = tables.sql(f"""
         WITH known AS (
             SELECT run, seq, broker, client_id, principal, api_version, records_bytes, first_batch_bytes, max_bytes, replica_id,
                    coalesce(handled_ns, received_ns) AS begun_ns, ready_ns,
@@ -37,9 +37,10 @@ def whole_answer(tables: Tables) -> DataFrame:
             WHERE records_bytes > 0 AND first_batch_bytes IS NOT NULL AND api_version >= {FIRST_VERSION_WITH_LIMIT}
         )
         SELECT run, seq, broker, client_id, max_bytes, fetch_max_bytes, quota_bytes, first_batch_bytes, limit_bytes, records_bytes,
-               records_bytes > limit_bytes AS broken, CAST(records_bytes - limit_bytes AS double) AS excess
+               records_bytes > limit_bytes AS broken, CAST(records_bytes - limit_bytes AS double) AS excess, told.at_ns AS told_ns, ready_ns
         FROM limited
     """)
+    return tables.whole(rows, "told_ns", "ready_ns").drop("told_ns", "ready_ns")
 
 
 def each_partition(tables: Tables) -> DataFrame:

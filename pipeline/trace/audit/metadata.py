@@ -15,7 +15,7 @@ RACK_AWARE = "%RackAwareReplicaSelector"
 def preferred_replicas(tables: Tables) -> DataFrame:
     """Racks are those that answers to Metadata told. Who leads, and who is in sync, is known where the recorder was told of each change:
     what has held all the time from when the fetch was there until it was answered. Another selector than Kafka's may name any rack."""
-    return tables.sql(f"""
+    rows = tables.sql(f"""
         WITH told AS (
             SELECT p.run, p.seq, p.broker, {NAMED}, p.partition, p.preferred_replica, p.bytes, p.asked_offset, p.log_start,
                    p.begun_ns, p.ready_ns, r.rack, r.client_id
@@ -44,25 +44,25 @@ def preferred_replicas(tables: Tables) -> DataFrame:
             LEFT JOIN states ON states.run = told.run AND states.where_ = told.where_ AND states.partition = told.partition
             LEFT JOIN audit_settings s ON s.run = told.run AND s.broker = told.broker
         ), known AS (
-            SELECT *, element_at(filter(before, x -> x.isr IS NOT NULL), -1).isr AS isr_before,
-                   element_at(filter(before, x -> x.leader IS NOT NULL), -1).leader AS leader_before
+            SELECT *, bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = '' OR coalesce(asked_offset < log_start, false) AS alone,
+                   try_element_at(filter(before, x -> x.isr IS NOT NULL), -1).isr AS isr_before,
+                   try_element_at(filter(before, x -> x.leader IS NOT NULL), -1).leader AS leader_before
             FROM joined
         )
         SELECT run, seq, where_ AS topic, partition, client_id, rack, broker, leader_before AS leader, preferred_replica, node_rack,
                isr_before AS isr, asked_offset, log_start, bytes,
-               bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = ''
-                   OR coalesce(rack <> node_rack AND coalesce(selector, '') LIKE '{RACK_AWARE}', false)
-                   OR coalesce(asked_offset < log_start, false)
+               alone OR coalesce(rack <> node_rack AND coalesce(selector, '') LIKE '{RACK_AWARE}', false)
                    OR coalesce(size(during) = 0 AND NOT array_contains(isr_before, preferred_replica), false)
                    OR coalesce(size(during) = 0 AND leader_before <> broker, false) AS broken,
-               CAST(1 AS double) AS excess
+               CAST(1 AS double) AS excess, IF(alone, NULL, ready_ns) AS known_ns
         FROM known
     """)
+    return tables.whole_before(rows, "known_ns").drop("known_ns")
 
 
 def topic_ids(tables: Tables) -> DataFrame:
     """As each broker told them, one after the other. A name that gets another id is asked about where deletions were recorded."""
-    return tables.sql("""
+    rows = tables.sql("""
         WITH named AS (
             SELECT run, seq, broker, at_ns, CAST(get_json_object(facts, '$.begun_ns') AS bigint) AS begun_ns,
                    get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
@@ -80,9 +80,10 @@ def topic_ids(tables: Tables) -> DataFrame:
         SELECT /*+ BROADCAST(d), BROADCAST(t) */ p.run, p.seq, p.broker, p.topic, p.topic_id, before_id, first_name,
                topic <> first_name OR coalesce(tells AND before_id <> topic_id
                    AND NOT exists(coalesce(deleted, array()), at -> at BETWEEN before_ns AND at_ns), false) AS broken,
-               CAST(1 AS double) AS excess
+               CAST(1 AS double) AS excess, IF(topic <> first_name, NULL, before_ns) AS before_ns, at_ns
         FROM paired p LEFT JOIN deleted d USING (run, topic) LEFT JOIN told t USING (run)
     """)
+    return tables.whole(rows, "before_ns", "at_ns").drop("before_ns", "at_ns")
 
 
 RULES = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, ALL_TOLD, ERROR, NAMED, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,18 +50,21 @@ def overlaps(tables: Tables) -> DataFrame:
 def gaps(tables: Tables) -> DataFrame:
     """Of fetch answers only: what was produced may have neighbours that the trace has not. Topics that are known to be compacted are not
     asked about."""
-    return tables.sql(f"""
+    rows = tables.sql(f"""
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset - expected_offset AS double) AS excess FROM (
-            SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, lag(last_offset) OVER ({IN_ANSWER}) + 1 AS expected_offset, base_offset
+            SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, lag(last_offset) OVER ({IN_ANSWER}) + 1 AS expected_offset,
+                   base_offset, ready_ns
             FROM audit_batches WHERE api = 'Fetch'
             UNION ALL
-            SELECT run, seq, coalesce(topic, topic_id), partition, asked_offset, base_offset FROM audit_partitions WHERE api = 'Fetch')
+            SELECT run, seq, coalesce(topic, topic_id), partition, asked_offset, base_offset, ready_ns FROM audit_partitions
+            WHERE api = 'Fetch')
         WHERE expected_offset IS NOT NULL AND base_offset IS NOT NULL
     """).join(
         tables.sql("SELECT run, where_ AS topic FROM audit_policies WHERE compacts").hint("broadcast"),
         ["run", "topic"],
         "left_anti",
     )
+    return tables.whole_before(rows, "ready_ns").drop("ready_ns")
 
 
 def watermarks(tables: Tables) -> DataFrame:
@@ -93,7 +96,7 @@ def moves(tables: Tables) -> DataFrame:
     rows = tables.sql(f"""
         WITH paired AS (
             SELECT run, seq, broker, topic AS where_, partition, begins, {", ".join(names)}, {before}, lag(at_ns) OVER p AS before_ns, at_ns
-            FROM audit_state {ALL_TOLD} WINDOW p AS (PARTITION BY run, broker, topic, partition ORDER BY seq)
+            FROM audit_state WINDOW p AS (PARTITION BY run, broker, topic, partition ORDER BY seq)
         ), fallen AS (
             SELECT * EXCEPT (begins), CAST(greatest({falls}, 0) AS double) AS excess FROM paired WHERE NOT begins AND before_ns IS NOT NULL
         )
@@ -180,8 +183,8 @@ def latest(tables: Tables) -> DataFrame:
 
 def earliest_at(tables: Tables) -> DataFrame:
     """What is found for a time has that time or a later one, and no batch before it has: of those that were fetched from a log whose
-    start never moved."""
-    return tables.sql(f"""
+    start never moved: any answer may tell that it has."""
+    rows = tables.sql(f"""
         WITH looked AS (
             SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp
             FROM audit_partitions
@@ -205,6 +208,7 @@ def earliest_at(tables: Tables) -> DataFrame:
         FROM reached r LEFT JOIN moved m ON m.run = r.run AND m.where_ = r.where_ AND m.partition = r.partition
         WHERE turn = 1
     """)
+    return tables.whole(rows, NEVER_NS, EVER_NS)
 
 
 def out_of_range(tables: Tables) -> DataFrame:

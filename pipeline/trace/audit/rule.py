@@ -29,12 +29,14 @@ NAMES = tuple(TABLES)
 
 class Tables:
     """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
-    audit_partitions, audit_batches, audit_events and audit_state, and three more:
+    audit_partitions, audit_batches, audit_events and audit_state, and four more:
 
     audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
     audit_policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
     audit_cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (at_ns): when records may have gone from the end of a log,
     or another log came in the place of one.
+    audit_gaps: run, entries (how many are missing, 0: nobody knows), gaps (from_ns, until_ns): when what a run lacks may have happened.
+    Runs that lack nothing are not in it.
     """
 
     def __init__(
@@ -48,9 +50,15 @@ class Tables:
         self._spark = requests.sparkSession
         for name in NAMES:
             getattr(self, name).createOrReplaceTempView(f"audit_{name}")
-        for name, query in (("audit_settings", SETTINGS), ("audit_policies", POLICIES), ("audit_cuts_of", CUTS)):
+        for name, query in (
+            ("audit_settings", SETTINGS),
+            ("audit_policies", POLICIES),
+            ("audit_cuts_of", CUTS),
+            ("audit_gaps", GAPS),
+        ):
             # Few rows that many rules join: made once.
             self.sql(query).coalesce(1).localCheckpoint().createOrReplaceTempView(name)
+        self._whole = self.sql("SELECT run FROM audit_gaps").isEmpty()
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
@@ -61,14 +69,30 @@ class Tables:
 
     def uncut(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
         """Rows of two moments, which have `run`, `where_` and `broken`, without those that are broken where something may have cut the log
-        of that topic between the two: they cannot be decided. `where_` becomes `topic`, and the moments go."""
-        found = rows
+        of that topic between the two: they cannot be decided, as those where a cut may be missing. `where_` becomes `topic`, and the
+        moments go."""
+        found = self.whole(rows, one_ns, other_ns)
         for which, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
             cuts = self.sql(f"SELECT {', '.join(keys)}, cuts FROM audit_cuts_of WHERE {which}")
             between = f"exists(cuts, at -> at BETWEEN least({one_ns}, {other_ns}) AND greatest({one_ns}, {other_ns}))"
             joined = found.join(cuts.hint("broadcast"), keys, "left")
             found = joined.where(f"NOT (broken AND coalesce({between}, false))").drop("cuts")
         return found.drop(one_ns, other_ns).withColumnRenamed("where_", "topic")
+
+    def whole(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
+        """Rows that have `run` and `broken`, which becomes null (not decided) where it is true and the run lacks what may have happened
+        between two moments: expressions, null where nothing that is missing could explain the row."""
+        if self._whole:
+            return rows
+        lacks = f"exists(gaps, g -> g.from_ns <= greatest({one_ns}, {other_ns}) AND g.until_ns >= least({one_ns}, {other_ns}))"
+        asked = f"({one_ns}) IS NOT NULL AND ({other_ns}) IS NOT NULL"
+        found = rows.join(self.sql("SELECT run, gaps FROM audit_gaps").hint("broadcast"), "run", "left")
+        decided = f"CASE WHEN broken AND {asked} AND coalesce({lacks}, false) THEN NULL ELSE broken END AS broken"
+        return found.selectExpr("* EXCEPT (broken, gaps)", decided)
+
+    def whole_before(self, rows: DataFrame, then_ns: str) -> DataFrame:
+        """The same of all that happened before a moment."""
+        return self.whole(rows, f"IF(({then_ns}) IS NULL, NULL, {NEVER_NS})", then_ns)
 
 
 SETTINGS = """
@@ -111,19 +135,60 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """Whether a Fetch may have been answered late for its throttle, and with all that it asked for. Where only a broker could tell: who answers this
 version is of release 2.0 or later, which keeps nothing back (KIP-219); one before it may."""
+NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
+"""Before and behind all that a run may hold."""
+LASTS_NS = 30_000_000_000
+"""How long an exchange that is missing may have been under way, where only its answer tells that it was done: what clients wait at most."""
+MOST_GAPS = 256
+"""Of a run: more are put together, as each row that a rule asks about is compared with all."""
+GAPS = f"""
+    WITH counted AS (
+        SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM audit_requests
+        UNION ALL SELECT run, seq, at_ns FROM audit_events WHERE kind NOT IN ('named', 'rack')
+        UNION ALL SELECT run, seq, at_ns FROM audit_state
+        UNION ALL SELECT run, CAST(get_json_object(facts, '$.of') AS bigint), NULL FROM audit_events WHERE kind = 'abandoned'
+    ), blocks AS (
+        SELECT run, seq DIV 64 AS block, bit_or(shiftleft(1L, CAST(seq % 64 AS int))) AS there, min(at_ns) AS begins_ns,
+               max(at_ns) AS ends_ns, max(seq) AS last
+        FROM counted WHERE seq > 0 AND NOT run RLIKE r'{captures.NAMED.pattern}' GROUP BY run, seq DIV 64
+    ), neighbours AS (
+        SELECT *, lag(block, 1, -1L) OVER r AS before, lag(ends_ns, 1, {NEVER_NS}) OVER r AS before_ns, lead(begins_ns) OVER r AS then_ns,
+               lead(block) OVER r IS NULL AS ends
+        FROM blocks WINDOW r AS (PARTITION BY run ORDER BY block)
+    ), missing AS (
+        SELECT run, inline(array(
+            struct(before_ns AS from_ns, begins_ns AS until_ns, 64 * (block - before - 1) - IF(before < 0, 1, 0) AS entries),
+            struct(before_ns AS from_ns, coalesce(then_ns, IF(ends, ends_ns, {EVER_NS})) AS until_ns,
+                   CAST(bit_count(IF(ends, shiftrightunsigned(-1L, CAST(63 - last % 64 AS int)), -1L)
+                                  & ~(there | IF(block = 0, 1L, 0L))) AS bigint) AS entries)))
+        FROM neighbours
+        UNION ALL
+        SELECT run, at_ns - {LASTS_NS}, at_ns, 0L FROM audit_events
+        WHERE kind IN ('lost', 'unreadable') AND run RLIKE r'{captures.NAMED.pattern}'
+    ), numbered AS (
+        SELECT run, from_ns, until_ns, entries, row_number() OVER (PARTITION BY run ORDER BY from_ns) - 1 AS nth,
+               count(1) OVER (PARTITION BY run) AS total
+        FROM missing WHERE entries > 0 OR run RLIKE r'{captures.NAMED.pattern}'
+    ), grouped AS (
+        SELECT run, sum(entries) AS entries, min(from_ns) AS from_ns, max(until_ns) AS until_ns
+        FROM numbered GROUP BY run, nth * least({MOST_GAPS}, total) DIV total
+    ), telling AS (SELECT DISTINCT run, true AS tells FROM audit_events WHERE kind = 'topic')
+    SELECT run, sum(entries) AS entries,
+           collect_list(struct(from_ns, until_ns + IF(coalesce(tells, false), 0L, {LASTS_NS}) AS until_ns)) AS gaps
+    FROM grouped LEFT JOIN telling USING (run) GROUP BY run"""
+"""Entries are counted as what they tell of begins, so one that is missing began between those before and behind it. Who is told of
+topics, brokers and quotas counts each change when it comes; who is not knows of it by an exchange. Of a capture, whose entries are
+counted otherwise, holes are known; what is behind a hole tells of it."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """What a partition is known by: its topic's name, or the id where nobody said whose that is."""
 
 
-ALL_TOLD = "LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind = 'dropped') USING (run)"
-"""Behind a FROM: only runs of which nothing was dropped, for what must not miss an entry."""
-
-
 class Rule(NamedTuple):
     """check: every row that the rule can decide, with `broken` (boolean), `excess` (double: how far off) and what a reader wants to see,
-    `run` and `seq` first. It reads `Tables.sql` and asks nothing of a run that its recorder could not know."""
+    `run` and `seq` first. It reads `Tables.sql` and asks nothing of a run that its recorder could not know. Where only what came before
+    tells whether a row is broken, `Tables.whole` has a look at whether that is there."""
 
     number: str
     statement: str
@@ -132,13 +197,15 @@ class Rule(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """worst: the largest excess, None where nothing is broken. sample: the worst rows, at most `SAMPLE_ROWS`."""
+    """worst: the largest excess, None where nothing is broken. sample: the worst rows, at most `SAMPLE_ROWS`. left_out: rows that look
+    broken, and may not be, as entries are missing: they are not among the checked ones."""
 
     rule: Rule
     checked: int
     broken: int
     worst: float | None
     sample: list[dict[str, Any]]
+    left_out: int = 0
 
     @property
     def query(self) -> dict[str, str]:
@@ -163,7 +230,8 @@ class Outcome(NamedTuple):
 def outcome(rule: Rule, tables: Tables) -> Outcome:
     rows = rule.check(tables)
     numbers = rows.selectExpr(
-        "count(1) AS checked",
+        "count(broken) AS checked",
+        "count_if(broken IS NULL) AS left_out",
         "count_if(broken) AS broken",
         "max(CASE WHEN broken THEN excess END) AS worst",
     ).first()
@@ -172,4 +240,6 @@ def outcome(rule: Rule, tables: Tables) -> Outcome:
     if numbers.broken:
         worst_first = rows.where("broken").orderBy(rows.excess.desc_nulls_last(), "run", "seq")
         sample = worst_first.drop("broken").limit(SAMPLE_ROWS).collect()
-    return Outcome(rule, numbers.checked, numbers.broken, numbers.worst, [row.asDict() for row in sample])
+    return Outcome(
+        rule, numbers.checked, numbers.broken, numbers.worst, [row.asDict() for row in sample], numbers.left_out
+    )

@@ -14,17 +14,19 @@ INVALID_FETCH_SESSION_EPOCH = 71
 
 def steps(tables: Tables) -> DataFrame:
     """A full answer has each partition, an incremental one each whose high watermark had moved when it was asked for, and both have none
-    that was not asked for, or was forgotten. The step that comes next is taken, and no other. A run that lacks entries is not asked."""
-    return tables.sql(f"""
+    that was not asked for, or was forgotten. The step that comes next is taken, and no other."""
+    rows = tables.sql(f"""
         SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.asked_partitions,
                r.session_missing, r.session_strays, r.error,
                coalesce(session_missing, 0) > 0 OR coalesce(session_strays, 0) > 0
                    OR coalesce(session_expected = session_epoch AND error = {INVALID_FETCH_SESSION_EPOCH}, false)
                    OR coalesce(session_expected <> session_epoch AND answered_session_id = session_id AND session_id <> 0, false) AS broken,
-               CAST(greatest(session_missing, session_strays, abs(session_expected - session_epoch), 0) AS double) AS excess
-        FROM audit_requests r LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind IN ('dropped', 'lost')) d USING (run)
+               CAST(greatest(session_missing, session_strays, abs(session_expected - session_epoch), 0) AS double) AS excess,
+               ready_ns
+        FROM audit_requests r
         WHERE api = 'Fetch' AND answered AND NOT {HELD} AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)
     """)
+    return tables.whole_before(rows, "ready_ns").drop("ready_ns")
 
 
 RULES = (

@@ -28,8 +28,8 @@ def muted(tables: Tables) -> DataFrame:
 
 
 def how_long(tables: Tables) -> DataFrame:
-    """The arithmetic of `broker.quota.windows`: doubles in the same order, halves rounded upwards. What was forced has no formula;
-    that the answer tells what was decided is checked of all."""
+    """The arithmetic of `broker.quota.windows`: doubles in the same order, halves rounded upwards. What was forced, or of which nobody
+    told why, has no formula; that the answer tells what was decided is checked of all."""
     return tables.sql(f"""
         WITH exact AS (
             SELECT /*+ BROADCAST(s) */ r.*, 1000 * s.window_s AS cap_ms, CASE
@@ -39,9 +39,9 @@ def how_long(tables: Tables) -> DataFrame:
             FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
             WHERE decided_ms > 0 AND NOT held
         ), rounded AS (
-            SELECT *, least(
+            SELECT *, IF(wait IS NULL, NULL, least(
                 floor(wait) + CASE WHEN wait - floor(wait) >= 0.5 THEN 1 ELSE 0 END,
-                CASE WHEN throttle_quota = 'Request' THEN coalesce(cap_ms, 1000) ELSE {INT32_MAX} END) AS expected_ms
+                CASE WHEN throttle_quota = 'Request' THEN coalesce(cap_ms, 1000) ELSE {INT32_MAX} END)) AS expected_ms
             FROM exact
         )
         SELECT run, seq, api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms, expected_ms, decided_ms,
@@ -64,12 +64,12 @@ def empty_fetch(tables: Tables) -> DataFrame:
 def taken_back(tables: Tables) -> DataFrame:
     """Two throttles of one client by one quota for consumers, one after the other: what is recorded at the second is at most what was
     at the first, without the bytes of that answer, with those of this one and of all that were sent in between. A sensor that several
-    client ids share (a quota of a user alone) is not asked about, nor a run that lacks entries."""
-    return tables.sql(f"""
+    client ids share (a quota of a user alone) is not asked about."""
+    rows = tables.sql(f"""
         WITH counted AS (
             SELECT *, sum(CASE WHEN decided_ms = 0 THEN bytes_out ELSE 0 END) OVER (
                 PARTITION BY run, broker, client_id ORDER BY ready_ns, seq) AS sent
-            FROM audit_requests LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind = 'dropped') d USING (run)
+            FROM audit_requests
             WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND decided_ms IS NOT NULL
         ), recorded AS (
             SELECT *, quota_rate * quota_window_ms / 1000 AS total, lag(quota_rate * quota_window_ms / 1000) OVER c AS before,
@@ -79,9 +79,11 @@ def taken_back(tables: Tables) -> DataFrame:
         )
         SELECT run, seq, client_id, quota_entity, before_seq, before, before_value, quota_value, sent - before_sent AS sent_between, total,
                total > before - before_value + quota_value + sent - before_sent + {ROUNDING_BYTES} AS broken,
-               CAST(total - (before - before_value + quota_value + sent - before_sent) AS double) AS excess
+               CAST(total - (before - before_value + quota_value + sent - before_sent) AS double) AS excess,
+               ready_ns
         FROM recorded WHERE before IS NOT NULL
     """)
+    return tables.whole_before(rows, "ready_ns").drop("ready_ns")
 
 
 RULES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, EVER_NS, NAMED, NEVER_NS, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,8 +24,8 @@ def below_stable(tables: Tables) -> DataFrame:
 
 def aborted_listed(tables: Tables) -> DataFrame:
     """A transaction that one answer lists as aborted is listed by every answer to read_committed with a batch of it: from its first
-    offset up to its producer's next marker, as far as that was seen."""
-    return tables.sql(f"""
+    offset up to its producer's next marker, as far as that was seen: where entries are missing, that may be another one."""
+    rows = tables.sql(f"""
         WITH answers AS (
             SELECT run, seq, {NAMED}, partition,
                    from_json(coalesce(aborted, '[]'), 'array<array<bigint>>') AS listed
@@ -50,6 +50,7 @@ def aborted_listed(tables: Tables) -> DataFrame:
                NOT array_contains(listed, array(o.producer_id, o.first_offset)) AS broken, CAST(1 AS double) AS excess
         FROM overlapped o JOIN answers a ON a.run = o.run AND a.seq = o.seq AND a.where_ = o.where_ AND a.partition = o.partition
     """)
+    return tables.whole(rows, NEVER_NS, EVER_NS)
 
 
 RULES = (

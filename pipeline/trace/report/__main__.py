@@ -25,7 +25,7 @@ from pipeline.session import local_session
 from pipeline.sources import runs_of
 from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, racks, spark_doctor, throttles, what_if
 from pipeline.trace.answers.answer import Answer, Found, found
-from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, remarks, status, text, verdict
+from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, left_out, remarks, status, text, verdict
 from pipeline.trace.audit.rule import NAMES, Outcome, Rule, Tables, outcome
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, parquet_name
@@ -111,7 +111,7 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
                     results[answer.name, one.query.name] = one
                     _keep(wanted.out / parquet_name(answer.name, one.query.name), one)
             notes = list(dict.fromkeys([*said, *remarks(store, tables)]))
-            facts = _facts(tables, run, notes, wanted, results)
+            facts = _facts(tables, run, [*notes, *left_out(outcomes)], wanted, results)
         shown = {} if wanted.trace is None else exchanges(wanted.trace, outcomes)
     path = wanted.out / PAGE
     path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, shown))

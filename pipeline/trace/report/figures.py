@@ -335,7 +335,7 @@ def planned(rows: Rows) -> str | None:
 
 def delivered(rows: Rows) -> str | None:
     """What became of the records that were acknowledged, partition by partition."""
-    shown = [r for r in rows if r["acknowledged"]][:20]
+    shown = [r for r in rows if r["acknowledged"] and r["partition"] is not None][:20]
     if not shown:
         return None
     with _figure("delivered", 0.26 * len(shown) + 1.3) as (axes, done):

@@ -317,6 +317,8 @@ def test_a_request_whose_answer_never_came_through_is_in_its_trace(client_goes: 
     ]
     assert asked == [("Metadata", True, False, None), ("Fetch", False, True, UNANSWERED)]
     assert kinds(tmp_path / "proxy") == ["opened", "trouble", "closed"]
+    numbers = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in entries(tmp_path / "proxy")]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
 
 
 @pytest.mark.parametrize("rounds", range(7))

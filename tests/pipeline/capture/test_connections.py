@@ -347,6 +347,8 @@ def test_a_folder_of_captures_is_a_run_each_and_bad_ones_are_told(
     assert "run good.pcap: 1 requests" in said.out and "run torn.pcap0: 1 requests" in said.out
     assert job.main([str(good), str(tmp_path / "out"), "--without-spark", "--port", "9092"]) == 0
     assert capsys.readouterr().out == "nothing is new\n"
+    assert job.main([str(folder / "bad.pcapng"), str(tmp_path / "out"), "--without-spark"]) == 2
+    assert capsys.readouterr().out == "nothing new could be read\n"
 
 
 def test_memory_does_not_grow_with_the_length_of_a_connection() -> None:

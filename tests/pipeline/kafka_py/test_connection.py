@@ -99,8 +99,8 @@ SASL = {ApiKey.SASL_HANDSHAKE: (0, 1), ApiKey.SASL_AUTHENTICATE: (0, 2)}
 
 
 @contextmanager
-def running(**how: Any) -> Iterator[Broker]:
-    broker = Broker(**how)
+def running(kind: type[Broker] = Broker, **how: Any) -> Iterator[Broker]:
+    broker = kind(**how)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         broker.port = listener.getsockname()[1]
         thread = threading.Thread(target=broker.serve, args=(listener,))

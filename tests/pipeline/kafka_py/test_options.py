@@ -100,7 +100,11 @@ def test_a_time_counts_before_an_offset_and_one_time_for_all_before_one_for_each
         ({"startingOffset": "earliest"}, "startingoffset"),
         ({"kafka__security__protocol": "TELNET"}, "kafka.security.protocol"),
         ({"kafka__security__protocol": "SASL_PLAINTEXT"}, "kafka.sasl.mechanism"),
-        ({"kafka__security__protocol": "SASL_SSL", "kafka__sasl__mechanism": "SCRAM-SHA-256"}, "kafka.sasl.mechanism"),
+        ({"kafka__security__protocol": "SASL_SSL", "kafka__sasl__mechanism": "OAUTHBEARER"}, "kafka.sasl.mechanism"),
+        (
+            {"kafka__security__protocol": "SASL_SSL", "kafka__sasl__mechanism": "SCRAM-SHA-256", "kafka__sasl__jaas__config": JAAS},
+            "kafka.sasl.jaas.config",
+        ),
         ({"kafka__security__protocol": "SASL_SSL", "kafka__sasl__mechanism": "PLAIN"}, "kafka.sasl.jaas.config"),
         ({"kafka__security__protocol": "SSL", "kafka__ssl__truststore__location": "/a.jks"}, "kafka.ssl.truststore.type"),
         ({"kafka__security__protocol": "SSL", "kafka__ssl__keystore__key": "PEM"}, "kafka.ssl.keystore.key"),

@@ -182,8 +182,25 @@ def test_a_batch_that_every_reader_passes_over_is_lost(spark: Any, folder: Path)
         return [*rows, one | {"seq": 9_999, "asked_offset": 20, "base_offset": 30}]
 
     tables = changed(spark, folder, batches=without_the_third, partitions=jumped)
-    [one] = [r for r in told(ledger.ANSWER, "partitions", tables) if r["topic"] == "t"]
+    every, *rows = told(ledger.ANSWER, "partitions", tables)
+    [one] = [r for r in rows if r["topic"] == "t"]
     assert (one["read"], one["lost"], one["unread"]) == (70, 10, 0)
+    assert (every["topic"], every["partition"], every["lost"]) == (ledger.ALL_TOPICS, None, 10)
+
+
+def test_the_ledgers_totals_count_partitions_that_are_not_listed(spark: Any, folder: Path) -> None:
+    def spread(rows: list[Row]) -> list[Row]:
+        """Each batch in a partition of its own, more than are listed."""
+        [*_, one] = [r for r in rows if r["api"] == "Produce" and r["topic"] == "unread"]
+        return [r for r in rows if r["topic"] != "unread"] + [one | {"partition": n} for n in range(MOST_ROWS + 5)]
+
+    all_found = [found(query, changed(spark, folder, batches=spread)) for query in ledger.ANSWER.queries[:1]]
+    [(_, _, rows, more)] = all_found
+    totals = {r["topic"]: r for r in rows if r["partition"] is None}
+    count = totals["unread"]["acknowledged"] // (MOST_ROWS + 5)
+    assert more and count and totals["unread"]["unread"] == totals["unread"]["acknowledged"] == count * (MOST_ROWS + 5)
+    assert totals[ledger.ALL_TOPICS]["acknowledged"] == totals["unread"]["acknowledged"] + 80
+    assert totals["unread"]["batches"] == MOST_ROWS + 5 and totals.keys() == {"unread", ledger.ALL_TOPICS}
 
 
 def test_a_batch_that_was_stored_twice_is_doubled(spark: Any, folder: Path) -> None:

@@ -159,11 +159,17 @@ def test_what_compaction_took_is_not_lost_and_a_topic_that_is_made_again_is_anot
         cluster.topic("t")
         client.ask(produce("t", batch(b"1", b"2")), 9)
         client.ask(fetch(("t", 0, 0)), 11)
+        cluster.topic("old")
+        client.ask(produce("old", batch(b"1")), 9)
+        client.ask(produce("old", batch(b"2")), 9)
+        client.ask(fetch(("old", 0, 0)), 2)
 
     tables = recorded(spark, tmp_path, play)
     rows = {r["topic"]: r for r in told(ledger.ANSWER, "partitions", tables)}
+    assert (rows["old"]["read"], rows["old"]["unread"], rows["old"]["lost"]) == (2, 0, 0)
     assert (rows["t"]["acknowledged"], rows["t"]["read"], rows["t"]["unread"]) == (4, 2, 2)
     assert rows["c"]["lost"] == 0 < rows["c"]["unread"] and rows["c"]["acknowledged"] == 8
+    assert durability.same_bytes(tables).where("topic = 'old'").count() == 0
     for rule in (durability.not_skipped, offsets.gaps):
         checked = rule(tables)
         assert checked.where("topic = 'c'").count() == 0 and checked.where("broken").count() == 0

@@ -14,14 +14,25 @@ from typing import Any, NamedTuple
 import pytest
 
 from broker.quota.windows import throttle_ms
-from kafkaproto.trace.format import files_of
+from kafkaproto.trace.format import Event, Trace, files_of
 from pipeline.trace import tables as job
-from pipeline.trace.audit.__main__ import FAILED, RULES, UNREADABLE, WARNED, as_json, audit, main, status, text
+from pipeline.trace.audit.__main__ import (
+    FAILED,
+    RULES,
+    UNREADABLE,
+    WARNED,
+    as_json,
+    audit,
+    left_out,
+    main,
+    status,
+    text,
+)
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
 from tests.clients import KAFKA_PYTHON_WARNINGS
-from tests.pipeline.trace import broken, patched
+from tests.pipeline.trace import broken, incomplete, patched
 from tests.pipeline.trace.clean import record
 from tests.pipeline.trace.recorded import traffic, write
 from tests.pipeline.trace.test_tables import rows
@@ -84,16 +95,20 @@ def test_run_again_spark_reads_only_what_is_new_and_tells_what_is_bad(spark: Any
 
 
 class Found(NamedTuple):
-    """rules: of each run, the broken rows of each rule as (seq, client id), worst first. planted: of a patched run, where."""
+    """rules: of each run, the broken rows of each rule as (seq, client id), worst first. planted: of a patched run, where. missing, lacks:
+    of a run that is not whole, how many entries it lacks, and how many the audit says. left_out: the rules of which it has undecided rows."""
 
     rules: dict[str, dict[str, list[tuple[int, str | None]]]]
     planted: dict[str, int]
+    missing: dict[str, int]
+    lacks: dict[str, int]
+    left_out: dict[str, set[str]]
 
 
 @pytest.fixture(scope="module")
 def found(spark: Any, out: Path) -> Iterator[Found]:
     """One audit of every fault, each in a run of its own: patched tables of the clean run; each scene with a broken broker, and with one
-    that is as it is."""
+    that is as it is; and the clean run with one thing after the other missing."""
     tables: patched.Rows = {table: [] for table in TABLES}
     planted = {}
     clean = {table: rows(out.parent / "other", table) for table in TABLES}
@@ -108,16 +123,25 @@ def found(spark: Any, out: Path) -> Iterator[Found]:
             for entry in broken.play(scene, is_broken):
                 for table, one in made.of(entry):
                     tables[table].append(one)
+    _add(tables, incomplete.sparse(tables))
+    _add(tables, incomplete.captures(clean))
+    missing = _lacking(out.parent / "trace", tables)
     clients = {(one["run"], one["seq"]): one["client_id"] for one in tables["requests"]}
     clients |= _moved_by(tables)
     frames = [_frame(spark, table, some).cache() for table, some in tables.items()]
     rules: dict[str, dict[str, list[tuple[int, str | None]]]] = {run: {} for run, _ in clients}
     audited = Tables(*frames)
+    left_out: dict[str, set[str]] = {}
     for rule in RULES:
         checked = rule.check(audited)
-        for one in checked.where("broken").orderBy(checked.excess.desc_nulls_last(), "run", "seq").collect():
-            rules[one.run].setdefault(rule.number, []).append((one.seq, clients.get((one.run, one.seq))))
-    yield Found(rules, planted)
+        worst_first = checked.where("coalesce(broken, true)").orderBy(checked.excess.desc_nulls_last(), "run", "seq")
+        for one in worst_first.collect():
+            if one.broken is None:
+                left_out.setdefault(one.run, set()).add(rule.number)
+            else:
+                rules[one.run].setdefault(rule.number, []).append((one.seq, clients.get((one.run, one.seq))))
+    lacks = {one.run: one.entries for one in audited.sql("SELECT run, entries FROM audit_gaps").collect()}
+    yield Found(rules, planted, missing, lacks, left_out)
     for frame in frames:
         frame.unpersist()
 
@@ -136,6 +160,24 @@ def _moved_by(tables: patched.Rows) -> dict[tuple[str, int], str | None]:
     }
 
 
+def _add(tables: patched.Rows, more: patched.Rows) -> None:
+    for table, some in more.items():
+        tables[table] += some
+
+
+def _lacking(trace: Path, tables: patched.Rows) -> dict[str, int]:
+    """Add a run for each thing that may be missing from a trace; how many entries it lacks."""
+    [file] = files_of(trace)
+    whole, missing = Trace(file), {}
+    for run, left in incomplete.lacking(list(whole.entries())):
+        missing[run] = incomplete.missing(left)
+        made = Rows(run, whole.meta["wall_ms"], whole.meta["at_ns"])
+        for entry in [Event("meta", {**whole.meta, "seq": 0, "broker": -1}), *left]:
+            for table, one in made.of(entry):
+                tables[table].append(one)
+    return missing
+
+
 def _frame(spark: Any, table: str, some: list[dict[str, Any]]) -> Any:
     return spark.createDataFrame([tuple(one[c.name] for c in TABLES[table]) for one in some], ddl(table)).coalesce(2)
 
@@ -148,7 +190,8 @@ def test_a_broken_broker_is_found_out_by_its_rules_at_the_request_that_was_hit(f
 
 
 def test_the_same_scenes_with_the_broker_as_it_is_have_no_finding(found: Found) -> None:
-    assert {run: rules for run, rules in found.rules.items() if run.startswith(AS_IT_IS) and rules} == {}
+    as_they_are = {run: rules for run, rules in found.rules.items() if AS_IT_IS in run}
+    assert len(as_they_are) == 2 * len(broken.FAULTS) and not any(as_they_are.values()), as_they_are
 
 
 @pytest.mark.parametrize("fault", patched.FAULTS, ids=lambda fault: fault.__name__)
@@ -158,6 +201,41 @@ def test_a_fault_written_into_a_trace_breaks_its_rule_first_at_its_row(
     planted, rules = patched.FAULTS[fault], found.rules[fault.__name__]
     assert {planted.must} <= rules.keys() <= {planted.must} | planted.may, rules
     assert rules[planted.must][0][0] == found.planted[fault.__name__]
+
+
+def test_what_is_missing_makes_no_finding_is_counted_and_leaves_out_what_it_may_explain(found: Found) -> None:
+    assert {run: found.rules[run] for run in found.missing if found.rules[run]} == {}
+    assert {run: found.lacks.get(run, 0) for run in found.missing} == found.missing and any(found.missing.values())
+    left_out = [rules for run, rules in found.left_out.items() if run in found.missing]
+    assert set().union(*left_out) >= incomplete.EXPLAINED
+    assert all(
+        run in found.missing or run.startswith("sparse ") for run in found.left_out.keys() - {incomplete.BESIDE_A_HOLE}
+    )
+
+
+def test_what_happened_beside_a_hole_of_a_capture_is_no_finding(found: Found) -> None:
+    assert "10" in found.left_out[incomplete.BESIDE_A_HOLE] and "10" not in found.rules[incomplete.BESIDE_A_HOLE]
+    assert incomplete.FAR_FROM_A_HOLE not in found.left_out and "10" in found.rules[incomplete.FAR_FROM_A_HOLE]
+
+
+@pytest.mark.parametrize("name", [*broken.FAULTS, *(fault.__name__ for fault in patched.FAULTS)])
+def test_a_fault_between_missing_entries_is_found_only_by_rules_that_need_none_of_them(found: Found, name: str) -> None:
+    whole, rules = found.rules[name], found.rules[f"sparse {name}"]
+    left_out = found.left_out.get(f"sparse {name}", set())
+    assert rules.keys() | left_out == whole.keys()
+    assert not rules.keys() & incomplete.UNDECIDED and left_out <= incomplete.UNDECIDED | incomplete.PARTLY
+    for rule in rules.keys() - left_out:
+        assert [seq for seq, _ in rules[rule]] == [seq * incomplete.SPARSE for seq, _ in whole[rule]]
+
+
+def test_what_is_left_out_is_told_and_does_not_count_as_checked() -> None:
+    rule = next(rule for rule in RULES if rule.number == "19")
+    [line] = left_out([Outcome(rule, 0, 0, None, [], 3), Outcome(RULES[0], 5, 0, None, [])])
+    assert line == "rule 19: 3 rows are left out, as what is missing may explain them"
+    one = Outcome(rule, 0, 0, None, [], 3)
+    assert one.verdict == NOT_EXERCISED and f"note: {line}" in text([one]).splitlines()
+    told = as_json([one], ["a file is torn"])
+    assert told["remarks"] == ["a file is torn", line] and told["rules"][0]["left_out"] == 3
 
 
 def test_every_rule_has_a_fault_that_breaks_it() -> None:

@@ -12,6 +12,8 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkaproto.records.batch import NewRecord, build_batch
+from kafkaproto.records.compression import Compression
 from kafkaproto.trace.format import Entry, Event, Positions, State
 from pipeline.trace.rows import Row, Rows
 from pipeline.trace.schema import TABLES
@@ -317,3 +319,31 @@ def test_an_event_keeps_all_that_it_says() -> None:
     # Without a clock of the broker the monotonic one tells the hour.
     [row] = rows_of([Event("dropped", {"at_ns": 3_600_000_000_000})])["events"]
     assert row["hour"] == "2023-11-14T23"
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
+def test_what_is_converted_for_an_old_client_is_read_from_its_first_offset_to_its_last(
+    bench: Bench, version: int, compression: Compression
+) -> None:
+    client = bench.cluster.connect(client_id="p")
+    for count in (1, 2):
+        data = build_batch(
+            [NewRecord(b"v" * 50, b"k", 1_700_000_000_000) for _ in range(count)], compression=compression
+        )
+        client.ask(produce("t", data), 9)
+    answer = client.ask(fetch(("t", 0, 0), max_wait_ms=0), version)
+    assert answer.responses[0].partitions[0].records[16] < 2
+    tables = rows_of(bench.entries)
+    [told] = [row for row in tables["partitions"] if row["api"] == "Fetch"]
+    assert (told["base_offset"], told["next_offset"], told["batches"]) == (0, 3, 0)
+    read = [row for row in tables["batches"] if row["api"] == "Fetch"]
+    singly = [(offset, offset, 1) for offset in range(3)]
+    assert of(read, "base_offset", "last_offset", "count") == (
+        singly if compression == Compression.NONE else [(0, 0, 1), (1, 2, 2)]
+    )
+    assert {(row["producer_id"], row["base_sequence"], row["crc"], row["codec"]) for row in read} == {
+        (-1, -1, None, compression)
+    }
+    [request] = [row for row in tables["requests"] if row["api"] == "Fetch"]
+    assert request["more"] is False and request["first_batch_bytes"] is None and request["trouble"] is None

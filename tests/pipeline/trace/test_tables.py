@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkaproto.trace.format import TraceError
-from pipeline.trace import reading, tables
+from pipeline.trace import reading, tables, writing
 from pipeline.trace import store as store_module
 from pipeline.trace.reading import Run, Told, batches, runs_of
 from pipeline.trace.schema import TABLES
@@ -87,11 +87,11 @@ def test_only_runs_with_a_file_that_is_new_or_has_grown_are_read(
 ) -> None:
     read: list[str] = []
 
-    def noted(run: Run) -> Any:
+    def noted(run: Run, *more: Any) -> Any:
         read.append(run.name)
-        return batches(run)
+        return batches(run, *more)
 
-    monkeypatch.setattr(tables, "batches", noted)
+    monkeypatch.setattr(writing, "batches", noted)
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     first = write(trace, entries[:3], "a")
     write(trace, entries, "b")
@@ -259,7 +259,7 @@ def test_a_job_that_fails_while_it_writes_leaves_all_as_it_was(tmp_path: Path) -
     before = contents(out)
     write(trace, traffic(), "b")
 
-    def dies(runs: list[Run], staging: Path) -> tables.Written:
+    def dies(runs: list[Run], staging: Path) -> writing.Written:
         tables.without_spark(runs, staging)
         raise Died
 

@@ -1,0 +1,86 @@
+"""No address of a broker is forgotten: every response of every version that has one comes out with another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafkaproto.addresses import names_brokers, replaced
+from kafkaproto.api import APIS, Codec, codec
+from kafkaproto.arrays import ArrayType
+from kafkaproto.header import decode_response_header, encode_response_header
+from kafkaproto.message import Message, NullableStruct
+from kafkaproto.primitives import WireType
+
+FAR_PORT, HERE = 9092, ("here.example", 5000)
+OTHERS = {
+    "DescribeAcls": "hosts that an ACL is about",
+    "DeleteAcls": "hosts that an ACL was about",
+    "DescribeGroups": "where a member of a group is",
+    "ConsumerGroupDescribe": "where a member of a group is",
+    "ShareGroupDescribe": "where a member of a group is",
+    "StreamsGroupDescribe": "where a member of a group is, and what applications tell each other of themselves",
+    "StreamsGroupHeartbeat": "what applications tell each other of themselves",
+}
+"""Responses with hosts that are no brokers, to whom nobody connects through a proxy."""
+CASES = [codec(key, version) for key, info in APIS.items() for version in range(info.min_version, info.max_version + 1)]
+
+
+def fields(layout: Message[Any]) -> Iterator[tuple[str, WireType]]:
+    yield from ((name, kind) for name, kind in layout.fields)
+    yield from ((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))
+
+
+def full(layout: Message[Any]) -> Any:
+    """An object with one item in every list, and an address wherever there is a place for one."""
+    made = layout.cls()
+    for name, kind in fields(layout):
+        if isinstance(kind, ArrayType) and isinstance(kind.item, Message):
+            setattr(made, name, [full(kind.item)])
+        elif isinstance(kind, Message | NullableStruct):
+            setattr(made, name, full(kind if isinstance(kind, Message) else kind.struct))
+        elif "host" in name:
+            setattr(made, name, f"{name}.far.example")
+        elif name == "port":
+            made.port = FAR_PORT
+        elif name == "records":
+            made.records = b""
+    return made
+
+
+def addresses(layout: Message[Any], value: Any) -> Iterator[tuple[str, int | None]]:
+    """(host, port if it has one) of everything in it."""
+    for name, kind in fields(layout):
+        found = getattr(value, name)
+        if isinstance(kind, ArrayType) and isinstance(kind.item, Message):
+            for one in found or ():
+                yield from addresses(kind.item, one)
+        elif isinstance(kind, Message | NullableStruct) and found is not None:
+            yield from addresses(kind if isinstance(kind, Message) else kind.struct, found)
+        elif "host" in name:
+            yield found, getattr(value, "port", None)
+
+
+@pytest.mark.parametrize("api", CASES, ids=lambda api: f"{api.name}-{api.version}")
+def test_every_address_of_a_broker_is_replaced(api: Codec) -> None:
+    frame = bytearray()
+    encode_response_header(api.key, api.version, 1, frame)
+    api.encode_response(full(api.response), frame, None)
+    told = list(addresses(api.response, full(api.response)))
+    out = replaced(api.key, api.version, memoryview(bytes(frame)), lambda node, host, port: HERE)
+    if not told or api.name in OTHERS:
+        assert out is None and not (api.name in OTHERS and names_brokers(api.key))
+        return
+    assert out is not None
+    view = memoryview(out)
+    _, at = decode_response_header(api.key, api.version, view, 0, len(view))
+    message, _ = api.decode_response(view, at, len(view))
+    assert set(addresses(api.response, message)) == {HERE}
+
+
+def test_what_is_left_alone_has_hosts() -> None:
+    """So that the list of them, and the eight APIs that are changed, stay what they are."""
+    having = {api.name for api in CASES if list(addresses(api.response, full(api.response)))}
+    assert having >= OTHERS.keys() and len(having - OTHERS.keys()) == 8

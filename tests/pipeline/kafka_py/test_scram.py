@@ -1,0 +1,215 @@
+"""SCRAM: the numbers of RFC 7677, brokers that prove nothing, and the real Kafka."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.messages.sasl_authenticate import SaslAuthenticateResponse
+from kafkaproto.messages.sasl_handshake import SaslHandshakeResponse
+from pipeline.kafka_py.connection import Connection
+from pipeline.kafka_py.errors import KafkaError, OptionError
+from pipeline.kafka_py.options import ClientSettings
+from pipeline.kafka_py.scram import HASHES, LEAST_ITERATIONS, MOST_ITERATIONS, Scram, ScramError
+from tests.conformance.real_kafka import CLUSTER_ID, JVM, READY_SECONDS, STOP_SECONDS, free_ports
+from tests.oracle.jars import kafka_jars
+from tests.pipeline.kafka_py.test_connection import Broker, running, settings
+
+NONCE = "rOprNGfwEbeRWgbNEkqO"
+CHALLENGE = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+PROOF = b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+SIGNATURE = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+"""Section 3 of RFC 7677."""
+
+
+def rfc_login() -> Scram:
+    return Scram("SCRAM-SHA-256", "user", "pencil", NONCE)
+
+
+def test_the_exchange_of_the_rfc_byte_for_byte() -> None:
+    login = rfc_login()
+    assert login.first() == b"n,,n=user,r=" + NONCE.encode()
+    assert login.final(CHALLENGE) == PROOF
+    login.check(SIGNATURE)
+
+
+@pytest.mark.parametrize("said", [b"v=" + b"A" * 43 + b"=", b"v=", b"", b"v=*", b"\xff", SIGNATURE[:-4]])
+def test_who_does_not_know_the_password_is_found_out(said: bytes) -> None:
+    login = rfc_login()
+    login.first()
+    login.final(CHALLENGE)
+    with pytest.raises(ScramError):
+        login.check(said)
+
+
+def test_nothing_is_proved_before_there_was_a_challenge() -> None:
+    with pytest.raises(ScramError, match="does not prove"):
+        rfc_login().check(b"v=")
+
+
+def test_an_error_of_the_other_side_is_told() -> None:
+    login = rfc_login()
+    login.final(CHALLENGE)
+    with pytest.raises(ScramError, match="it says other-error"):
+        login.check(b"e=other-error")
+
+
+@pytest.mark.parametrize(
+    ("challenge", "why"),
+    [
+        (CHALLENGE.replace(NONCE.encode(), b"somebodyElses"), "not an answer to this login"),
+        (b"r=" + NONCE.encode() + b",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "not an answer to this login"),
+        (b"m=ext," + CHALLENGE, "no challenge"),
+        (CHALLENGE.replace(b"s=W22ZaJ0SNY7soEsUEjb6gQ==", b"s=*"), "no challenge"),
+        (CHALLENGE.replace(b"i=4096", b"i=-4096"), "no challenge"),
+        (CHALLENGE.replace(b"4096", b"%d" % (LEAST_ITERATIONS - 1)), "4095 iterations, 4096 to 1000000 are taken"),
+        (CHALLENGE.replace(b"4096", b"%d" % (MOST_ITERATIONS + 1)), "1000001 iterations"),
+        (b"", "no challenge"),
+        (b"\xff\xfe", "no text"),
+    ],
+)  # fmt: skip
+def test_a_challenge_that_cannot_be_is_not_answered(challenge: bytes, why: str) -> None:
+    with pytest.raises(ScramError, match=why):
+        rfc_login().final(challenge)
+
+
+def test_names_are_escaped_and_every_login_is_another() -> None:
+    assert Scram("SCRAM-SHA-512", "a=b,c", "x", "N").first() == b"n,,n=a=3Db=2Cc,r=N"
+    assert Scram("SCRAM-SHA-512", "a", "x").first() != Scram("SCRAM-SHA-512", "a", "x").first()
+
+
+def security(
+    mechanism: str = "SCRAM-SHA-256", user: str = "me", password: str = "secret", more: str = ""
+) -> ClientSettings:
+    jaas = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="{user}" password="{password}"{more};'
+    return settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism=mechanism, sasl__jaas__config=jaas)
+
+
+@pytest.mark.parametrize(
+    "options", [{"user": "mé"}, {"password": "sécret"}, {"password": "a\tb"}, {"password": ""}, {"more": " tokenauth=true"}], ids=str
+)  # fmt: skip
+def test_what_is_not_spoken_here_is_refused_by_name(options: dict[str, str]) -> None:
+    with pytest.raises(OptionError) as caught:
+        security(**options)
+    assert caught.value.name == "kafka.sasl.jaas.config"
+
+
+def test_a_broker_that_proves_nothing_is_not_spoken_to() -> None:
+    class Impostor(Broker):
+        """Takes whatever it is told."""
+
+        def _answer(self, key: int, request: Any, refused: bool) -> Any:
+            if key == ApiKey.SASL_HANDSHAKE:
+                return SaslHandshakeResponse(0, ["SCRAM-SHA-256"])
+            if key == ApiKey.SASL_AUTHENTICATE and request.auth_bytes.startswith(b"n,,"):
+                nonce = request.auth_bytes.partition(b"r=")[2]
+                return SaslAuthenticateResponse(0, None, b"r=" + nonce + b"more,s=c2FsdA==,i=4096")
+            if key == ApiKey.SASL_AUTHENTICATE:
+                return SaslAuthenticateResponse(0, None, b"v=" + b"A" * 43 + b"=")
+            return super()._answer(key, request, refused)
+
+    with (
+        running(Impostor) as broker,
+        pytest.raises(KafkaError, match="as me, it does not prove that it knows the password"),
+    ):
+        Connection("127.0.0.1", broker.port, security())
+    assert [key for key, _, _ in broker.seen][-2:] == [ApiKey.SASL_AUTHENTICATE] * 2
+
+
+# ---- the real Kafka ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[int]:
+    """One node that knows user "me" in both mechanisms, one of them with more iterations than it must have: its port."""
+    folder = Path(tempfile.mkdtemp(prefix="kafka-scram-"))
+    plain, port, controller = free_ports(3)
+    mechanisms = ",".join(HASHES)
+    listeners = f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{port}"
+    wanted = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": listeners,
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.enabled.mechanisms": mechanisms,
+        "log.dirs": str(folder / "data"),
+        "offsets.topic.replication.factor": "1",
+    } | {
+        f"listener.name.sasl_plaintext.{name.lower()}.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        for name in HASHES
+    }
+    path = folder / "node.properties"
+    path.write_text("".join(f"{name}={value}\n" for name, value in wanted.items()))
+    java = ["java", *JVM, "-cp", f"{kafka_jars()}/*"]
+    known = ["SCRAM-SHA-256=[name=me,password=secret]", "SCRAM-SHA-512=[name=me,password=secret,iterations=8192]"]
+    format_ = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path)]
+    try:
+        done = subprocess.run(
+            [*format_, *(part for one in known for part in ("-S", one))], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        with (
+            (folder / "out").open("wb") as out,
+            subprocess.Popen([*java, "kafka.Kafka", str(path)], stdout=out, stderr=out, cwd=folder) as node,
+        ):
+            try:
+                _wait_until_it_answers(port, node, folder / "out")
+                yield port
+            finally:
+                node.kill()
+                node.wait(STOP_SECONDS)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_until_it_answers(port: int, node: subprocess.Popen[bytes], out: Path) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        assert node.poll() is None and time.monotonic() < deadline, out.read_text()[-3000:]
+        try:
+            Connection("127.0.0.1", port, security()).close()
+        except (OSError, KafkaError):  # not listening yet, or has not read its users
+            time.sleep(0.1)
+        else:
+            return
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("mechanism", HASHES)
+def test_a_real_kafka_knows_a_user_by_scram(kafka: int, mechanism: str) -> None:
+    one = Connection("127.0.0.1", kafka, security(mechanism))
+    assert one.ask(ApiKey.METADATA, MetadataRequest([])).cluster_id == CLUSTER_ID
+    one.close()
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("mechanism", HASHES)
+@pytest.mark.parametrize("who", [{"password": "guess"}, {"user": "nobody"}], ids=str)
+def test_a_real_kafka_refuses_a_wrong_password_and_an_unknown_user(
+    kafka: int, mechanism: str, who: dict[str, str]
+) -> None:
+    with pytest.raises(KafkaError, match=f"refused user {who.get('user', 'me')}: .*invalid credentials") as caught:
+        Connection("127.0.0.1", kafka, security(mechanism, **who))
+    assert caught.value.code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+@pytest.mark.java
+def test_a_real_kafka_that_does_not_offer_a_mechanism_says_which_it_does(kafka: int) -> None:
+    jaas = 'x.PlainLoginModule required username="me" password="secret";'
+    plain = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=jaas)
+    with pytest.raises(KafkaError, match=r"offers .*SCRAM-SHA-512.*, PLAIN was asked for"):
+        Connection("127.0.0.1", kafka, plain)

@@ -1,0 +1,121 @@
+"""Rows as Parquet files: groups worth reading, few open files, and of several attempts at a run the one that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from pipeline.trace import tables, writing
+from pipeline.trace.reading import SCHEMAS, Run, runs_of
+from tests.pipeline.trace.recorded import traffic, write
+from tests.pipeline.trace.test_tables import rows
+
+RUN = Run("r", {}, (), ())
+EVENTS_PER_BATCH = 4096
+
+
+def events(hours: list[str], first: int) -> pa.RecordBatch:
+    """An event in each of these hours, in their order."""
+    made = [{"run": "r", "hour": hour, "seq": first + place, "kind": "k"} for place, hour in enumerate(hours)]
+    return pa.RecordBatch.from_pylist(made, SCHEMAS["events"])
+
+
+def given(monkeypatch: pytest.MonkeyPatch, batches: Iterator[pa.RecordBatch]) -> None:
+    monkeypatch.setattr(writing, "batches", lambda *_: (("events", one) for one in batches))
+
+
+def test_small_batches_become_large_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    count = 2 * writing.ROWS_PER_GROUP // EVENTS_PER_BATCH + 1
+    given(monkeypatch, (events(["h"] * EVENTS_PER_BATCH, EVENTS_PER_BATCH * n) for n in range(count)))
+    assert writing.written(RUN, tmp_path) == ([], None)
+    [path] = tmp_path.glob("events/run=r/hour=h/*.parquet")
+    meta = pq.read_metadata(path)
+    groups = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
+    assert groups == [writing.ROWS_PER_GROUP, writing.ROWS_PER_GROUP, EVENTS_PER_BATCH]
+
+
+def test_however_many_hours_few_files_are_open_and_what_comes_late_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hours = [f"h{number:02d}" for number in range(3 * writing.OPEN_PARTS)]
+    opened: list[int] = []
+
+    class Counted(writing._Part):
+        def __init__(self, *more: Any) -> None:
+            opened.append(opened[-1] + 1 if opened else 1)
+            super().__init__(*more)
+
+        def close(self) -> None:
+            opened.append(opened[-1] - 1)
+            super().close()
+
+    monkeypatch.setattr(writing, "_Part", Counted)
+    # Each hour, and then all of them again: late rows have files of their own.
+    given(monkeypatch, (events(hours, len(hours) * turn) for turn in range(2)))
+    writing.written(RUN, tmp_path)
+    assert max(opened) == writing.OPEN_PARTS and opened[-1] == 0
+    found = rows(tmp_path, "events")
+    assert [(row["seq"], row["hour"]) for row in found] == list(enumerate(hours * 2))
+    assert len(list(tmp_path.rglob("*.parquet"))) == 2 * len(hours)
+
+
+class TriesTwice:
+    """What the job asks of Spark. The first attempt at each run dies when half of it is written."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patch = monkeypatch
+        self._attempt = 0
+
+    def range(self, begin: int, end: int, *_: int) -> TriesTwice:
+        self._numbers = range(begin, end)
+        return self
+
+    def mapInArrow(self, work: Callable[..., Iterator[pa.RecordBatch]], _: str) -> TriesTwice:
+        self._work = work
+        return self
+
+    def collect(self) -> list[Any]:
+        done = []
+        for number in self._numbers:
+            with self._patch.context() as patch:
+                patch.setattr(writing, "batches", half)
+                with pytest.raises(OSError, match="no space"):
+                    self._try(number)
+            [made] = self._try(number)
+            done += [SimpleNamespace(**row) for row in made.to_pylist()]
+        return done
+
+    def _try(self, number: int) -> list[pa.RecordBatch]:
+        self._attempt += 1
+        context = SimpleNamespace(taskAttemptId=lambda: self._attempt)
+        self._patch.setattr(pyspark.TaskContext, "get", lambda: context)
+        return list(self._work(iter([pa.RecordBatch.from_pydict({"id": [number]})])))
+
+
+def half(run: Run, *more: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
+    from pipeline.sources import batches
+
+    yield next(iter(batches(run, *more)))
+    raise OSError("no space is left")
+
+
+def test_of_several_attempts_at_a_run_only_what_the_last_one_wrote_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+    for name in "ab":
+        write(trace, traffic(), name)
+    spark: Any = TriesTwice(monkeypatch)
+    tables.build(trace, tmp_path / "out", lambda due, staging: tables.with_spark(spark, due, staging))
+    tables.build(trace, tmp_path / "whole", tables.without_spark)
+    assert [run.name for run in runs_of(trace)[0]] == ["a", "b"]
+    for table in ("requests", "partitions", "batches", "events"):
+        assert rows(tmp_path / "out", table) == rows(tmp_path / "whole", table) != []
+    assert not list((tmp_path / "out").rglob(tables.ATTEMPTS))
