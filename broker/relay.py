@@ -18,12 +18,14 @@ from kafkaproto.errors import DecodeError, ProtocolError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, frame, frame_length, start_frame
 from kafkaproto.header import encode_response_header
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
-from kafkaproto.trace.format import Exchange
+from kafkaproto.trace.format import Entry, Event, Exchange
 from kafkaproto.trace.frames import Cut, cut_request, cut_response
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 """socket.request.max.bytes of Kafka; answers have no limit."""
 logger = logging.getLogger("kafkaproto.proxy")
+
+UNANSWERED = "its connection ended before its answer was there"
 
 _START = Struct(">hhi")
 _CORRELATION_ID = Struct(">i")
@@ -48,7 +50,7 @@ class _Asked(NamedTuple):
 class Relay:
     """Bytes of both ends in, bytes for both out.
 
-    number, broker: whose connection it is. replace: addresses for this client. next_seq, tell: a count and a place for exchanges.
+    number, broker: whose connection it is. replace: addresses for this client. next_seq, tell: a count and a place for entries of a trace.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Relay:
         broker: Callable[[], int],
         replace: Replace,
         next_seq: Callable[[], int],
-        tell: Callable[[Exchange], None],
+        tell: Callable[[Entry], None],
     ) -> None:
         self._number = number
         self._broker = broker
@@ -89,14 +91,19 @@ class Relay:
         self._from_broker += data
         return b"".join(frame(self._answer(one, now_ns)) for one in _frames(self._from_broker, None))
 
+    def ended(self, now_ns: int) -> None:
+        """Nothing more goes through. What went on without an answer is told too: the broker may have done it all the same."""
+        while self._asked:
+            asked = self._asked.popleft()
+            if asked is not None:
+                at = {"seq": self._next_seq(), "clock_ms": 0, "at_ns": now_ns, "broker": self._broker()}
+                self._tell(Event("trouble", {**at, "connection": self._number, "of": asked.seq, "why": UNANSWERED}))
+                self._exchange(asked, None, asked.received_ns)
+
     @property
     def waiting(self) -> int:
         """How many requests have no answer yet."""
         return len(self._asked)
-
-    def unanswered(self) -> Iterator[int]:
-        """The numbers of those that would be exchanges."""
-        return (one.seq for one in self._asked if one is not None)
 
     # ---- requests ------------------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,12 @@ MOST_ROUNDS = 300
 """Clients that never pause must not hold up time for ever; in so many passes every kernel buffer was emptied more than once."""
 
 
+async def accepted() -> None:
+    """Wait until connections that were just being accepted are made."""
+    for _ in range(ACCEPTING_ROUNDS):
+        await asyncio.sleep(0)
+
+
 class BrokerLoop:
     """One per cluster and loop. All that reaches the cluster comes between `enter` and `leave`."""
 
@@ -115,14 +121,9 @@ class BrokerLoop:
         if self._timer is not None:
             self._timer.cancel()
 
-    async def accepted(self) -> None:
-        """Wait until connections that were just being accepted are made."""
-        for _ in range(ACCEPTING_ROUNDS):
-            await asyncio.sleep(0)
-
     async def closed(self) -> None:
         """Wait until the sockets of connections that were closed are gone, and those that were just being accepted."""
-        await self.accepted()
+        await accepted()
         await self._all_closed.wait()
 
     # ---- a clock that jumps --------------------------------------------------------------------------------------------------

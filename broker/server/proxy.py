@@ -17,7 +17,7 @@ from typing import Any
 from broker.clock import SystemClock, monotonic_ns
 from broker.config import ConfigError
 from broker.relay import NotKafka, Relay
-from broker.server.server import LOOPBACK
+from broker.server.server import LOOPBACK, close_servers
 from broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.errors import ProtocolError
@@ -95,9 +95,8 @@ class Proxy:
 
     async def stop(self) -> None:
         """Close everything; what was recorded is in the trace."""
+        await close_servers([door.server for door in self._doors.values() if door.server is not None])
         for door in self._doors.values():
-            if door.server is not None:
-                door.server.close()
             door.socket.close()
         while self._running:
             for task in self._running:
@@ -217,17 +216,16 @@ class Proxy:
         peer, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
-        relay: Relay | None = None
+        relay = Relay(
+            number,
+            lambda: door.broker,
+            lambda broker, host, port: (here[0], self._local(broker, host, port)),
+            lambda: next(self._seq),
+            self._tell,
+        )
         try:
             answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
             open_ends.append(upstream)
-            relay = Relay(
-                number,
-                lambda: door.broker,
-                lambda broker, host, port: (here[0], self._local(broker, host, port)),
-                lambda: next(self._seq),
-                self._tell,
-            )
             await _both_ways(relay, (reader, writer), (answers, upstream))
             if relay.waiting:
                 logger.warning(
@@ -258,8 +256,7 @@ class Proxy:
         finally:
             for one in open_ends:
                 one.close()
-            for seq in () if relay is None else relay.unanswered():
-                self._event("abandoned", door, connection=number, of=seq)
+            relay.ended(monotonic_ns())
             self._event("closed", door, connection=number)
             for one in open_ends:
                 with contextlib.suppress(OSError):

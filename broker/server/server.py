@@ -8,6 +8,7 @@ import errno
 import logging
 import os
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from broker.cluster import Cluster
@@ -15,7 +16,7 @@ from broker.config import ConfigError
 from broker.listeners import Listener, listeners_of
 from broker.node import Node
 from broker.server.channel import Channel
-from broker.server.loop import BrokerLoop
+from broker.server.loop import BrokerLoop, accepted
 
 if TYPE_CHECKING:
     from broker.server.trace_writer import TraceWriter
@@ -169,14 +170,7 @@ class Server:
         self._opening.clear()
         servers = [server for of_one in self._open.values() for server in of_one]
         self._open.clear()
-        for server in servers:
-            for sock in server.sockets:
-                # asyncio loses a connection whose server closes between its accept and its first call: accept no more, let those be
-                # made that are on their way, and only then close.
-                asyncio.get_running_loop().remove_reader(sock.fileno())
-        await self.loop.accepted()
-        for server in servers:
-            server.close()
+        await close_servers(servers)
         for node in self.cluster.nodes:
             node.running = False
             node.close_connections()
@@ -185,6 +179,18 @@ class Server:
             self.cluster.record(None)
             self._writer.close()
         self.cluster.close()
+
+
+async def close_servers(servers: Sequence[asyncio.Server]) -> None:
+    """Nobody is accepted any more; who was is made."""
+    for server in servers:
+        for sock in server.sockets:
+            # asyncio loses a connection whose server closes between its accept and its first call: accept no more, let those be
+            # made that are on their way, and only then close.
+            asyncio.get_running_loop().remove_reader(sock.fileno())
+    await accepted()
+    for server in servers:
+        server.close()
 
 
 def _reachable(host: str) -> str:

@@ -89,7 +89,11 @@ REQUESTS = (
     Column("rack", "string", "of the client"),
     Column("records_bytes", "bigint", "of all records that the request or the answer carried"),
     Column("trouble", "string", "why it could not be read whole, null if it could"),
-    Column("partial", "boolean", "the recording has not all of it (a capture with packets missing), as `trouble` says"),
+    Column(
+        "partial",
+        "boolean",
+        "the recording has not all of it (a capture with packets missing, a proxy whose connection ended first), as `trouble` says",
+    ),
 )
 
 PARTITIONS = (
@@ -159,8 +163,8 @@ EVENTS = (
         "kind",
         "string",
         "meta (the header of the trace), opened, closed, abandoned (a request whose connection went before its answer), throttle, topic, quota, "
-        "leader, isr, log (records went), broker, parked, recovery, dropped, …; of a capture lost, unreadable, left_out, trouble; and "
-        "what answers tell for the first time, or otherwise than before: "
+        "leader, isr, log (records went), broker, parked, recovery, dropped, …; of a capture lost, unreadable, left_out; of one or a proxy "
+        "trouble; and what answers tell for the first time, or otherwise than before: "
         "named (topic, id), rack (of a broker)",
     ),
     Column("facts", "string", "the rest, as JSON"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.relay import NotKafka, Relay
+from broker.relay import UNANSWERED, NotKafka, Relay
 from kafkaproto.addresses import names_brokers
 from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.frame import frame, split_frames
@@ -25,7 +25,6 @@ from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, Api
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Exchange
 from tests.broker.wire import batch
 
 HOST, PORT = "far.example", 9092
@@ -34,7 +33,8 @@ HERE = ("127.0.0.1", 5000)
 
 class Bench:
     def __init__(self) -> None:
-        self.told: list[Exchange] = []
+        self.told: list[Any] = []
+        """Exchanges, and events of those that have no answer."""
         self.asked: list[tuple[int, str, int]] = []
         counted = iter(range(1, 1000))
         self.relay = Relay(7, lambda: 3, self._replace, lambda: next(counted), self.told.append)
@@ -192,6 +192,26 @@ def test_tokens_of_sasl_go_through_and_are_not_kept() -> None:
     assert got.auth_bytes == b"secret"
     assert len(bench.told) == 2 and not any(b"secret" in one.request + one.response for one in bench.told)
     assert [Decoded(one).trouble for one in bench.told] == ["", ""]
+
+
+def test_what_went_on_without_an_answer_is_told_when_its_connection_ends() -> None:
+    bench = Bench()
+    asked = [
+        request_frame(one, key, 9, number)
+        for number, (one, key) in enumerate([(metadata.MetadataRequest([]), 3), (produce.ProduceRequest(None, 1), 0)])
+    ]
+    bench.relay.requested(b"".join(asked), 10)
+    bench.relay.requested(request_frame(produce.ProduceRequest(None, 0), 0, 9, 7), 15)
+    bench.relay.answered(response_frame(brokers(HOST, PORT), 3, 9, 0), 20)
+    assert bench.relay.waiting == 1
+    for _ in range(2):
+        bench.relay.ended(30)
+        assert bench.relay.waiting == 0
+    without, answered, event, lost = bench.told
+    assert (without.seq, answered.seq, lost.seq) == (3, 1, 2) and event.kind == "trouble"
+    told = {"seq": 4, "clock_ms": 0, "at_ns": 30, "broker": 3, "connection": 7, "of": 2, "why": UNANSWERED}
+    assert event.facts == told
+    assert (lost.answered, lost.request, lost.received_ns, lost.ready_ns) == (False, asked[1][4:], 10, 10)
 
 
 def test_frames_may_come_in_any_pieces() -> None:
