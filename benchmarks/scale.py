@@ -2,7 +2,7 @@
 
 Each size is a process of its own with 4 GB for the driver. The whole report makes the tables itself, so its ratio cannot be below 1.
 
-usage: python -m benchmarks.scale [--sizes 250000,500000,1000000] [--check]
+usage: python -m benchmarks.scale [--sizes 1000000,10000000] [--check]
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +25,8 @@ from benchmarks.synthetic import write
 
 WANTED = 4.0
 DRIVER_MEMORY = "4g"
-SIZES = (250_000, 500_000, 1_000_000)
+SIZES = (1_000_000, 10_000_000)
+LOOK_S = 5.0
 PICTURE = Path(__file__).with_name("scale.svg")
 
 
@@ -31,8 +34,31 @@ def measured(size: int, folder: Path) -> dict[str, float]:
     """Seconds for Parquet once and for the whole, in a process of its own."""
     environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {DRIVER_MEMORY} pyspark-shell"}
     command = [sys.executable, "-m", "benchmarks.scale", "--one", str(folder)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return {"requests": size, **json.loads(done.stdout.splitlines()[-1])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        most_mb = 0.0
+        while process.poll() is None:
+            most_mb = max([most_mb, *_peaks_mb(process.pid)])
+            time.sleep(LOOK_S)
+        told = process.stdout.read()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return {"requests": size, **json.loads(told.splitlines()[-1]), "worker_mb": most_mb}
+
+
+def _peaks_mb(pid: int) -> Iterator[float]:
+    """The most memory that each Python process below `pid` ever had: Spark's workers."""
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            children = (task / "children").read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            yield from _peaks_mb(int(child))
+            with suppress(OSError):
+                status = dict(line.split(":", 1) for line in Path(f"/proc/{child}/status").read_text().splitlines())
+                if "python" in status["Name"] and "VmHWM" in status:
+                    yield int(status["VmHWM"].split()[0]) / 1000
 
 
 def one(folder: Path) -> dict[str, float]:
@@ -72,11 +98,13 @@ def draw(found: list[dict[str, float]]) -> None:
 
 def tell(found: list[dict[str, float]], sizes: str) -> None:
     """The picture, and the section of BENCHMARKS.md."""
+    found = sorted(found, key=lambda each: each["requests"])
     draw(found)
     rows = [
         [
             f"{each['requests']:,.0f}", f"{each['parquet_s']:.0f}", f"{each['whole_s']:.0f}",
             f"{each['whole_s'] / each['parquet_s']:.2f}", f"{1e6 * each['whole_s'] / each['requests']:.0f}",
+            f"{each['worker_mb']:.0f}",
         ]
         for each in found
     ]  # fmt: skip
@@ -84,7 +112,7 @@ def tell(found: list[dict[str, float]], sizes: str) -> None:
         f"Synthetic traces (`benchmarks/synthetic.py`), half of the traffic on one connection; {DRIVER_MEMORY} for the driver, two cores. "
         f"Asked: at most {WANTED:g} times what Parquet once takes, and growth in a straight line.\n\n![seconds by size](benchmarks/scale.svg)"
     )
-    head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request"]
+    head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request", "largest Python worker, MB"]
     command = f"python -m benchmarks.scale --sizes {sizes}"
     print(write_section("scale", "The pipeline on large traces", command, text, head, rows))
 

@@ -28,9 +28,9 @@ Place = tuple[int, int]
 
 
 class Member:
-    """One consumer of the group in a thread of its own. While `rest()` is true it stays a member and reads nothing."""
+    """One consumer of the group in a thread of its own. While `rest` is true of it, it stays a member and reads nothing."""
 
-    def __init__(self, brokers: Brokers, name: str, rest: Callable[[], bool]) -> None:
+    def __init__(self, brokers: Brokers, name: str, rest: Callable[[Member], bool]) -> None:
         self.name = name
         self.assigned: set[int] = set()
         self.done: list[Place] = []
@@ -64,7 +64,7 @@ class Member:
         )
         try:
             while not self._leave.is_set():
-                if self._rest():
+                if self._rest(self):
                     consumer.pause(*consumer.assignment())
                 else:
                     consumer.resume(*consumer.paused())
@@ -96,9 +96,10 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
 
     second_half = threading.Event()
 
-    def rest() -> bool:
+    def rest(member: Member) -> bool:
+        """Each reads its part of the first half, however fast the other is, so that whoever comes later has something left."""
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
-        return not second_half.is_set() and (not shared or count() >= HALF)
+        return not second_half.is_set() and (not shared or len(member.done) >= HALF // 2)
 
     try:
         members += [Member(brokers, "first", rest), Member(brokers, "second", rest)]
