@@ -29,7 +29,7 @@ from pipeline.sources import runs_of
 from pipeline.trace.place import place_in
 from pipeline.trace.reading import Run, Told, meta_text
 from pipeline.trace.schema import TABLES, ddl
-from pipeline.trace.store import Store, StoreError, folder_of
+from pipeline.trace.store import Store, StoreError, can_be_held, folder_of
 from pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, Written, written
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def build(
         due = []
         for run in runs:
             before = manifest.get(run.name)
-            if before is None:
-                due.append(run)
-            elif refused := _refusal(run, before):
+            if refused := _refusal(run, before):
                 told.append(Told(run.name, refused, False))
+            elif before is None:
+                due.append(run)
             elif before["files"] != _files(run):
                 due.append(run._replace(place=place_in(run, before["files"], store.place(run.name, before))))
         if due:
@@ -97,10 +97,14 @@ def _files(run: Run) -> dict[str, int]:
     return {Path(file).name: size for file, size in zip(run.files, run.sizes, strict=True)}
 
 
-def _refusal(run: Run, before: dict[str, Any]) -> str:
-    """Why a run must not replace the one of its name that is there; empty if it may."""
+def _refusal(run: Run, before: dict[str, Any] | None) -> str:
+    """Why a run cannot be in the tables, or must not replace the one of its name that is there; empty if it may."""
     now = _files(run)
-    if before["meta"] != meta_text(run):
+    if not can_be_held(run.name):
+        return f"{run.files[0]} has a name for its run that no folder can have, and is left out"
+    if before is None:
+        return ""
+    if before.get("meta") != meta_text(run):
         return f"run {run.name}: {run.files[0]} is another recording of the same name as one in the tables, and is left out"
     for name, size in before["files"].items():
         if name not in now:

@@ -190,6 +190,7 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
     "more than there is": lambda trace, out: another(out, new=1),
     "beyond the end": lambda trace, out: another(out, offset=10**9),
     "no number": lambda trace, out: another(out, offset="12"),
+    "half a byte": lambda trace, out: another(out, offset=json.loads(the_place(out).read_text())["offset"] - 0.5),
     "at the beginning": lambda trace, out: another(out, offset=0),
     "another file": lambda trace, out: another(out, file="r-00000.kptrace"),
     "a file that is not there": lambda trace, out: another(out, file="x"),
