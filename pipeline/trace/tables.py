@@ -36,8 +36,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ATTEMPTS = "_attempts"
-ATTEMPTED = pa.schema([("number", pa.int32()), ("folder", pa.string()), ("told", pa.string()), ("place", pa.string())])
-ATTEMPTED_DDL = "number int, folder string, told string, place string"
+ATTEMPTED = pa.schema(
+    [
+        ("number", pa.int32()),
+        ("folder", pa.string()),
+        ("files", pa.int32()),
+        ("told", pa.string()),
+        ("place", pa.string()),
+    ]
+)
+ATTEMPTED_DDL = "number int, folder string, files int, told string, place string"
 READ = "_read"
 """In the staging folder: of each run how many bytes its task has read."""
 TOLD_EVERY_S = 10.0
@@ -188,10 +196,16 @@ def told_now_and_then(runs: list[Run], notes: Path, progress: Callable[[str], No
 
 
 def _traces(spark: SparkSession, runs: list[Run], staging: Path, done: Written) -> None:
-    """Each attempt of a task writes into a folder of its own; what the one wrote that Spark takes is what counts."""
+    """Each attempt of a task writes into a folder of its own; what the one wrote that Spark takes is what counts. Raises StoreError where that
+    is not here: another machine's folder of the same name, or a share that is behind."""
     staging = staging.resolve()  # executors may run elsewhere
     numbers = spark.range(0, len(runs), 1, len(runs))
     for row in numbers.mapInArrow(partial(_work, runs, staging), ATTEMPTED_DDL).collect():
+        if _files_under(staging / row.folder) != row.files:
+            raise StoreError(
+                f"{staging.parent}: not all that a task has written there can be seen here; give a folder that every machine reaches "
+                "under the same path"
+            )
         for made in sorted((staging / row.folder).glob("*/run=*")):
             table = staging / made.parent.name
             table.mkdir(exist_ok=True)
@@ -209,8 +223,13 @@ def _work(runs: list[Run], staging: Path, numbers: Iterator[pa.RecordBatch]) -> 
         for number in some.column(0).to_pylist():
             folder = f"{ATTEMPTS}/{number}-{context.taskAttemptId()}"
             told, place = written(runs[number], staging / folder, partial(_note, staging / READ / str(number)))
-            row = {"number": number, "folder": folder, "told": json.dumps(told), "place": place}
+            files = _files_under(staging / folder)
+            row = {"number": number, "folder": folder, "files": files, "told": json.dumps(told), "place": place}
             yield pa.RecordBatch.from_pylist([row], ATTEMPTED)
+
+
+def _files_under(folder: Path) -> int:
+    return sum(1 for _ in folder.rglob("*.parquet"))
 
 
 def _note(file: Path, done_bytes: int) -> None:

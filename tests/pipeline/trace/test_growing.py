@@ -198,6 +198,10 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
     "nothing carried": lambda trace, out: another(out, carried=None),
     "no sessions": lambda trace, out: carrying(out, sessions=7),
     "sessions of another form": lambda trace, out: carrying(out, sessions=[[0, 1, 2, 3, [["t", "00", 0]]]]),
+    "a folder elsewhere": lambda trace, out: carrying(
+        out, connections=[[n, {"hour": "/../../../../../x"}] for n in range(9)]
+    ),
+    "a throttle of another run": lambda trace, out: carrying(out, throttles=[[2, 1, {"run": "x"}]]),
     "no throttles": lambda trace, out: carrying(out, throttles=[[1]]),
     "a file before it": lambda trace, out: write(trace, traffic(1), number=9, name="q"),
     "a file before it has grown": lambda trace, out: write(trace, [*LIFE[:9], *LIFE[:1]]),
