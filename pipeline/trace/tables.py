@@ -1,8 +1,9 @@
 """`python -m pipeline.trace.tables TRACE OUT`: traces and captures as Parquet, a folder for each table, in it one for each run and hour.
 
 Run again, it reads only what is new: of a trace the bytes behind the last whole entry that is in the tables, and its rows are added; it is
-read from its beginning, and replaced, where it is not what it was (`place`). A capture that has grown is read again whole, since what comes later
-may fill in what comes before. A run is read by one task, since its rows depend on the entries before; runs are spread over the cores.
+read from its beginning, and replaced, where it is not what it was (`place`), or another version of this program has made its rows. A capture
+that has grown is read again whole, since what comes later may fill in what comes before. A run is read by one task, since its rows depend on
+the entries before; runs are spread over the cores.
 `--without-spark` does the same in this process.
 """
 
@@ -26,7 +27,7 @@ from kafkaproto.trace.format import TraceError
 from pipeline.capture import job as captures
 from pipeline.session import local_session
 from pipeline.sources import runs_of
-from pipeline.trace.place import place_in
+from pipeline.trace.place import FINGERPRINT, place_in
 from pipeline.trace.reading import Run, Told, meta_text
 from pipeline.trace.schema import TABLES, ddl
 from pipeline.trace.store import Store, StoreError, can_be_held, folder_of
@@ -35,6 +36,8 @@ from pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, Written, written
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+FORM = "form"
+"""In the manifest: of whoever made the rows of a run. Who makes other rows makes all of them again, so that all tables are of one form."""
 ATTEMPTS = "_attempts"
 ATTEMPTED = pa.schema(
     [
@@ -72,7 +75,7 @@ def build(
             before = manifest.get(run.name)
             if refused := _refusal(run, before):
                 told.append(Told(run.name, refused, False))
-            elif before is None:
+            elif before is None or before.get(FORM) != FINGERPRINT:
                 due.append(run)
             elif before["files"] != _files(run):
                 due.append(run._replace(place=place_in(run, before["files"], store.place(run.name, before))))
@@ -92,6 +95,7 @@ def build(
                 run.name: {
                     "meta": meta_text(run),
                     "files": _files(run),
+                    FORM: FINGERPRINT,
                     "rows": {table: n + added.get(run.name, {}).get(table, 0) for table, n in new[run.name].items()},
                     "told": [one.text for one in said if one.run == run.name],
                 }
