@@ -106,6 +106,8 @@ class HeldAnswer:
             except Exception:
                 # As with a parked request: an answer that cannot be built ends its own connection (W-8).
                 logger.exception("a held answer cannot be sent")
+                if context.peer.outgoing is None:
+                    context.abandoned()
                 self._asker.refuse("its answer cannot be sent")
 
         self._timer = context.node.timers.at(context.now_ms + wait_ms, over)

@@ -287,7 +287,7 @@ class Trace:
                     return
                 try:
                     entry = read(body)
-                except (ValueError, KeyError) as error:
+                except (ValueError, KeyError, RecursionError) as error:
                     raise TraceError(f"{self.path}: the entry at byte {self._at} cannot be read: {error}") from None
                 self._at += len(head) + size
                 yield entry
@@ -306,10 +306,12 @@ class Trace:
         self._read = READERS[version]
         told = file.read(length)
         try:
+            if len(told) < length:
+                raise ValueError(f"{length - len(told)} bytes of it are not there")
             meta = json.loads(told)
             if not isinstance(meta, dict):
                 raise ValueError("not an object")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TraceError(f"{self.path}: its header cannot be read: {error}") from None
         self._at = len(start) + length
         return meta

@@ -49,15 +49,15 @@ class Connection:
         self._next_id = 0
         self._sent: deque[tuple[int, int, int]] = deque()
         """Correlation id, key and version of what has no answer yet."""
-        plain = socket.create_connection((host, port), self._timeout_seconds)
+        self._socket = socket.create_connection((host, port), self._timeout_seconds)
         try:
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket = secured(plain, host, settings.security)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = secured(self._socket, host, settings.security)
             self._versions = self._agree()
             if settings.security.user is not None:
                 self._authenticate(settings.security, settings.security.user)
         except BaseException:
-            plain.close()
+            self._socket.close()  # inside TLS the first one is nothing any more
             raise
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from base64 import b64decode, b64encode
 
@@ -15,6 +16,9 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 1_000_000
 """Below, a stolen password file is too easily tried out (RFC 7677; Kafka refuses it too); above, somebody wants to keep us busy."""
 _NONCE_BYTES = 24
+_CHALLENGE = re.compile(r"r=([!-+\--~]+),s=([A-Za-z0-9+/]+=*),i=([1-9][0-9]{0,8})(?:,[A-Za-z]=.*)?", re.DOTALL)
+"""RFC 5802, section 7: in this order, extensions behind. What must be understood (m=) stands in front, and is not."""
+_SHOWN_CHARS = 80
 _NO_CHANNEL_BINDING = "n,,"
 
 
@@ -45,18 +49,19 @@ class Scram:
     def final(self, server_first: bytes) -> bytes:
         """The proof, to the broker's challenge. Raises ScramError."""
         challenge = _text(server_first)
-        told = _attributes(challenge)
-        nonce, salt, iterations = told.get("r", ""), _base64(told.get("s", "")), told.get("i", "")
-        if "m" in told or not iterations.isdecimal() or not salt:
-            raise ScramError(f"{challenge!r} is no challenge of SCRAM")
+        told = _CHALLENGE.fullmatch(challenge)
+        salt = _base64(told[2]) if told else b""
+        if told is None or not salt:
+            raise ScramError(f"{challenge[:_SHOWN_CHARS]!r} is no challenge of SCRAM")
+        nonce, iterations = told[1], int(told[3])
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise ScramError("its challenge is not an answer to this login")
-        if not LEAST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
+        if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
             raise ScramError(
                 f"its password is stored with {iterations} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken: "
                 "set the user's credentials anew with a number in between"
             )
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, int(iterations))
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         client_key = self._hmac(salted, b"Client Key")
         without_proof = f"c={b64encode(_NO_CHANNEL_BINDING.encode()).decode()},r={nonce}"
         signed = f"{self._bare},{challenge},{without_proof}".encode()

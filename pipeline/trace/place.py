@@ -52,7 +52,13 @@ def place_in(run: Run, before: Mapping[str, int], text: str) -> Place | None:
         same = names[: len(before)] == [*done, last] and all(
             size == before[name] for name, size in zip(done, run.sizes, strict=False)
         )
-        if same and place.file == last and 0 < place.offset <= size and Trace(path).meta == place.meta:
+        if (
+            same
+            and place.file == last
+            and type(place.offset) is int
+            and 0 < place.offset <= size
+            and Trace(path).meta == place.meta
+        ):
             return place
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, TraceError, OSError):
         pass

@@ -2,8 +2,8 @@
 
 A run is read in the order of its files, by one reader: later rows need what earlier entries told (fetch sessions, throttles, names).
 It is read as far as its files went when they were found, so that a task that is done again makes the same rows; and from the place on
-where it was left before, if it has one. Files that cannot be read are told, not raised, so that the others are used. Must never know Spark,
-nor where tables are kept.
+where it was left before, if it has one. Files that cannot be read are told, not raised, so that the others are used, and so is what an entry
+says that no table can hold: one bit that fell over on a disk must not cost the other runs. Must never know Spark, nor where tables are kept.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ SCHEMAS = {
     name: pa.schema([(column.name, _TYPES[column.type]) for column in columns]) for name, columns in TABLES.items()
 } | {TOLD: pa.schema([("run", pa.string()), ("text", pa.string()), ("torn", pa.bool_())])}
 PLACE_SCHEMA = pa.schema([("run", pa.string()), ("text", pa.string())])
+TIMES = ("wall_ms", "at_ns", "clock_ms")
+"""Of a header: when the recording began."""
+_CANNOT_BE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What comes of values that are not what their names say, or not of their size: `datetime` and Arrow raise these, too."""
 
 
 class Told(NamedTuple):
@@ -85,6 +89,8 @@ def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
         try:
             trace = Trace(file)
             meta = trace.meta
+            if not all(isinstance(meta.get(name, 0), int) for name in TIMES):
+                raise TraceError(f"{file}: its header does not tell when it began")
             parts, header = found.setdefault(trace.run, {}), json.dumps(meta, sort_keys=True)
             if header in parts:
                 told.append(Told("", f"{file} begins as {parts[header][0]} does: it is a copy, and is left out", False))
@@ -139,6 +145,38 @@ class Reading:
             self._note(done)
 
 
+class _LeftOut:
+    """What cannot be a row of a run: how much, and what the first one was."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = ""
+
+    def add(self, seq: Any, error: Exception) -> None:
+        self.count += 1
+        self.first = self.first or f"of entry {seq}: {type(error).__name__}: {error}"
+
+    def batch(self, table: str, rows: list[Row]) -> pa.RecordBatch:
+        """Those that the table can hold."""
+        try:
+            return pa.RecordBatch.from_pylist(rows, SCHEMAS[table])
+        except _CANNOT_BE:
+            return pa.RecordBatch.from_pylist([row for row in rows if self._fits(table, row)], SCHEMAS[table])
+
+    def _fits(self, table: str, row: Row) -> bool:
+        try:
+            pa.RecordBatch.from_pylist([row], SCHEMAS[table])
+        except _CANNOT_BE as error:
+            self.add(row["seq"], error)
+            return False
+        return True
+
+    def told(self, run: str) -> Told:
+        return Told(
+            run, f"run {run}: {self.count} times what no row can hold is left out, the first {self.first}", False
+        )
+
+
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
     """(table, rows) of what is new of a run; at the end what has to be said of its files, as table `TOLD`, and where it was left, as table
     `PLACE`. note: as of `Reading`."""
@@ -148,20 +186,28 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
     else:
         rows = Rows.carrying(run.name, wall_ms, at_ns, run.place.carried)
     reading = Reading(run, note)
+    left_out = _LeftOut()
     waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
     for entry in reading.entries():
-        for table, row in rows.of(entry):
+        try:
+            made = list(rows.of(entry))
+        except _CANNOT_BE as error:
+            left_out.add(entry.facts.get("seq") if isinstance(entry, Event) else entry.seq, error)
+            continue
+        for table, row in made:
             kept = waiting[table]
             kept.append(row)
             if len(kept) == ROWS_PER_BATCH:
-                yield table, pa.RecordBatch.from_pylist(kept, SCHEMAS[table])
+                yield table, left_out.batch(table, kept)
                 kept.clear()
     for table, kept in waiting.items():
         if kept:
-            yield table, pa.RecordBatch.from_pylist(kept, SCHEMAS[table])
+            yield table, left_out.batch(table, kept)
+    if left_out.count:
+        reading.told.append(left_out.told(run.name))
     if reading.told:
         yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in reading.told], SCHEMAS[TOLD])
-    if reading.left is not None:
+    if reading.left is not None and not left_out.count:
         place = Place(*reading.left, rows.carried())
         yield PLACE, pa.RecordBatch.from_pylist([{"run": run.name, "text": place.text()}], PLACE_SCHEMA)
 

@@ -105,9 +105,11 @@ class Rows:
         made = cls(run, wall_ms, at_ns, Known.carrying(carried["known"]))
         made._sessions = Sessions.carrying(carried["sessions"])
         made._told = {tuple(about): value for *about, value in carried["told"]}
-        made._connections = {int(number): dict(columns) for number, columns in carried["connections"]}
+        made._connections = {int(number): _only(_OF_CONNECTION, columns) for number, columns in carried["connections"]}
         made._closed.extend(map(int, carried["closed"]))
-        made._throttles = {int(number): (int(seq), dict(columns)) for number, seq, columns in carried["throttles"]}
+        made._throttles = {
+            int(number): (int(seq), _only(_OF_THROTTLE, columns)) for number, seq, columns in carried["throttles"]
+        }
         made._troubles = {int(seq): str(why) for seq, why in carried["troubles"]}
         return made
 
@@ -295,6 +297,17 @@ def _throttle_columns(facts: Row) -> Row:
 
 def _double(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+_OF_CONNECTION = frozenset({"principal", "listener", "software"})
+_OF_THROTTLE = frozenset(_throttle_columns({}))
+
+
+def _only(names: frozenset[str], columns: Row) -> Row:
+    """A row's other columns say whose it is and where it is kept: nobody who carries something may set those."""
+    if not columns.keys() <= names:
+        raise ValueError(f"{sorted(columns.keys() - names)} are not carried")
+    return dict(columns)
 
 
 @cache

@@ -27,6 +27,8 @@ PLACE = "place"
 ADDED = "_added"
 """In what is decided: tables of runs that are added to."""
 FORMAT = 1
+LONGEST_NAME_BYTES = 255
+"""Of a folder, on the file systems that there are."""
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{[\]^]""")
 
 
@@ -37,6 +39,14 @@ class StoreError(ValueError):
 def folder_of(run: str) -> str:
     """Its name within each table: as Spark's `partitionBy("run")` has it, whoever writes."""
     return "run=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", run)
+
+
+def can_be_held(run: str) -> bool:
+    """Whether a folder can have the name of a run, which whoever made its files has chosen."""
+    try:
+        return len(folder_of(run).encode()) <= LONGEST_NAME_BYTES
+    except UnicodeEncodeError:
+        return False
 
 
 class Store:
@@ -66,7 +76,8 @@ class Store:
             yield
 
     def manifest(self) -> dict[str, Any]:
-        """run → what its tables were made of. Raises StoreError for a manifest of a version that comes after this one."""
+        """run → what its tables were made of: `meta`, `files` and `rows`, and what else was told of it. Raises StoreError for a manifest of a
+        version that comes after this one, and for what is none."""
         try:
             told = json.loads((self.path / MANIFEST).read_text())
         except FileNotFoundError:
@@ -75,7 +86,9 @@ class Store:
             raise StoreError(f"{self.path / MANIFEST} cannot be read: {error}") from None
         if not isinstance(told, dict) or told.get("format") != FORMAT:
             raise StoreError(f"{self.path / MANIFEST} is not of format {FORMAT}, the only one that this program knows")
-        runs: dict[str, Any] = told["runs"]
+        runs: dict[str, Any] = told.get("runs", {})
+        if not (isinstance(runs, dict) and all(map(_is_of_a_run, runs.values()))):
+            raise StoreError(f"{self.path / MANIFEST} does not tell what the tables were made of: give another folder")
         return runs
 
     def place(self, run: str, told: Mapping[str, Any]) -> str:
@@ -139,3 +152,8 @@ class Store:
                     part.replace(target)
             (decided / MANIFEST).replace(self.path / MANIFEST)
         shutil.rmtree(decided, ignore_errors=True)
+
+
+def _is_of_a_run(told: Any) -> bool:
+    counts = [told.get("files"), told.get("rows")] if isinstance(told, dict) else []
+    return bool(counts) and all(isinstance(c, dict) and all(type(n) is int for n in c.values()) for c in counts)

@@ -1,8 +1,9 @@
 """`python -m pipeline.trace.tables TRACE OUT`: traces and captures as Parquet, a folder for each table, in it one for each run and hour.
 
 Run again, it reads only what is new: of a trace the bytes behind the last whole entry that is in the tables, and its rows are added; it is
-read from its beginning, and replaced, where it is not what it was (`place`). A capture that has grown is read again whole, since what comes later
-may fill in what comes before. A run is read by one task, since its rows depend on the entries before; runs are spread over the cores.
+read from its beginning, and replaced, where it is not what it was (`place`), or another version of this program has made its rows. A capture
+that has grown is read again whole, since what comes later may fill in what comes before. A run is read by one task, since its rows depend on
+the entries before; runs are spread over the cores.
 `--without-spark` does the same in this process.
 """
 
@@ -26,18 +27,28 @@ from kafkaproto.trace.format import TraceError
 from pipeline.capture import job as captures
 from pipeline.session import local_session
 from pipeline.sources import runs_of
-from pipeline.trace.place import place_in
+from pipeline.trace.place import FINGERPRINT, place_in
 from pipeline.trace.reading import Run, Told, meta_text
 from pipeline.trace.schema import TABLES, ddl
-from pipeline.trace.store import Store, StoreError, folder_of
+from pipeline.trace.store import Store, StoreError, can_be_held, folder_of
 from pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, Written, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+FORM = "form"
+"""In the manifest: of whoever made the rows of a run. Who makes other rows makes all of them again, so that all tables are of one form."""
 ATTEMPTS = "_attempts"
-ATTEMPTED = pa.schema([("number", pa.int32()), ("folder", pa.string()), ("told", pa.string()), ("place", pa.string())])
-ATTEMPTED_DDL = "number int, folder string, told string, place string"
+ATTEMPTED = pa.schema(
+    [
+        ("number", pa.int32()),
+        ("folder", pa.string()),
+        ("files", pa.int32()),
+        ("told", pa.string()),
+        ("place", pa.string()),
+    ]
+)
+ATTEMPTED_DDL = "number int, folder string, files int, told string, place string"
 READ = "_read"
 """In the staging folder: of each run how many bytes its task has read."""
 TOLD_EVERY_S = 10.0
@@ -62,10 +73,10 @@ def build(
         due = []
         for run in runs:
             before = manifest.get(run.name)
-            if before is None:
-                due.append(run)
-            elif refused := _refusal(run, before):
+            if refused := _refusal(run, before):
                 told.append(Told(run.name, refused, False))
+            elif before is None or before.get(FORM) != FINGERPRINT:
+                due.append(run)
             elif before["files"] != _files(run):
                 due.append(run._replace(place=place_in(run, before["files"], store.place(run.name, before))))
         if due:
@@ -84,6 +95,7 @@ def build(
                 run.name: {
                     "meta": meta_text(run),
                     "files": _files(run),
+                    FORM: FINGERPRINT,
                     "rows": {table: n + added.get(run.name, {}).get(table, 0) for table, n in new[run.name].items()},
                     "told": [one.text for one in said if one.run == run.name],
                 }
@@ -97,10 +109,14 @@ def _files(run: Run) -> dict[str, int]:
     return {Path(file).name: size for file, size in zip(run.files, run.sizes, strict=True)}
 
 
-def _refusal(run: Run, before: dict[str, Any]) -> str:
-    """Why a run must not replace the one of its name that is there; empty if it may."""
+def _refusal(run: Run, before: dict[str, Any] | None) -> str:
+    """Why a run cannot be in the tables, or must not replace the one of its name that is there; empty if it may."""
     now = _files(run)
-    if before["meta"] != meta_text(run):
+    if not can_be_held(run.name):
+        return f"{run.files[0]} has a name for its run that no folder can have, and is left out"
+    if before is None:
+        return ""
+    if before.get("meta") != meta_text(run):
         return f"run {run.name}: {run.files[0]} is another recording of the same name as one in the tables, and is left out"
     for name, size in before["files"].items():
         if name not in now:
@@ -184,10 +200,16 @@ def told_now_and_then(runs: list[Run], notes: Path, progress: Callable[[str], No
 
 
 def _traces(spark: SparkSession, runs: list[Run], staging: Path, done: Written) -> None:
-    """Each attempt of a task writes into a folder of its own; what the one wrote that Spark takes is what counts."""
+    """Each attempt of a task writes into a folder of its own; what the one wrote that Spark takes is what counts. Raises StoreError where that
+    is not here: another machine's folder of the same name, or a share that is behind."""
     staging = staging.resolve()  # executors may run elsewhere
     numbers = spark.range(0, len(runs), 1, len(runs))
     for row in numbers.mapInArrow(partial(_work, runs, staging), ATTEMPTED_DDL).collect():
+        if _files_under(staging / row.folder) != row.files:
+            raise StoreError(
+                f"{staging.parent}: not all that a task has written there can be seen here; give a folder that every machine reaches "
+                "under the same path"
+            )
         for made in sorted((staging / row.folder).glob("*/run=*")):
             table = staging / made.parent.name
             table.mkdir(exist_ok=True)
@@ -205,8 +227,13 @@ def _work(runs: list[Run], staging: Path, numbers: Iterator[pa.RecordBatch]) -> 
         for number in some.column(0).to_pylist():
             folder = f"{ATTEMPTS}/{number}-{context.taskAttemptId()}"
             told, place = written(runs[number], staging / folder, partial(_note, staging / READ / str(number)))
-            row = {"number": number, "folder": folder, "told": json.dumps(told), "place": place}
+            files = _files_under(staging / folder)
+            row = {"number": number, "folder": folder, "files": files, "told": json.dumps(told), "place": place}
             yield pa.RecordBatch.from_pylist([row], ATTEMPTED)
+
+
+def _files_under(folder: Path) -> int:
+    return sum(1 for _ in folder.rglob("*.parquet"))
 
 
 def _note(file: Path, done_bytes: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker import apis
 from broker.clock import monotonic_ns
 from broker.faults.rules import ForcedThrottle
 from broker.log.files import FileRange, MemoryBudget, open_temporary_file
@@ -198,6 +199,25 @@ def test_a_held_answer_whose_connection_goes_is_told_as_abandoned() -> None:
     client.connection.lost()
     [given_up] = bench.events("abandoned")
     assert bench.exchanges == [] and given_up["connection"] == client.connection.connection_id
+
+
+@pytest.mark.parametrize("release", ["1.1", "4.0"])
+def test_a_request_whose_answer_cannot_be_built_is_told_as_abandoned(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode(*_: Any) -> Any:
+        raise OverflowError
+
+    bench = Bench(release_name=release)
+    limit(bench.cluster, producer_byte_rate=1000.0)
+    client = bench.cluster.connect()
+    monkeypatch.setattr(apis, "_encode", encode)
+    client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
+    bench.cluster.advance(200_000)
+    assert client.connection.closed and bench.exchanges == []
+    [given_up] = bench.events("abandoned")
+    seqs = {e.facts["seq"] if isinstance(e, Event) else e.seq for e in bench.entries}
+    assert seqs | {given_up["of"]} == set(range(1, max(seqs) + 1)) and given_up["of"] not in seqs
 
 
 def test_what_happens_to_topics_quotas_and_logs_is_recorded(bench: Bench) -> None:

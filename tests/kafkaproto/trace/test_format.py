@@ -108,6 +108,8 @@ def test_a_file_is_read_from_where_it_was_left_to_where_it_ended(tmp_path: Path)
         (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2 and 3"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x05{...", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x02[]", "its header cannot be read"),
+        (b"kptrace\n\x00\x02\x00\x00\x00\x03{}", "its header cannot be read"),
+        (b"kptrace\n\x00\x02\x00\x01\x86\xa0" + b"[" * 100_000, "its header cannot be read"),
     ],
 )
 def test_what_is_no_trace_is_told_by_name(tmp_path: Path, data: bytes, said: str) -> None:
@@ -144,7 +146,7 @@ def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, ver
         found.extend(Trace(path).entries())
 
 
-@pytest.mark.parametrize("body", [b"", b"12", b"{", b"{}", bytes(81)])
+@pytest.mark.parametrize("body", [b"", b"12", b"{", b"{}", bytes(81), b"[" * 100_000], ids=lambda body: str(body[:9]))
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_an_entry_that_cannot_be_read_is_told_with_its_place(tmp_path: Path, kind: int, body: bytes) -> None:
     path = tmp_path / "x.kptrace"

@@ -21,10 +21,12 @@ from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeResponse
+from pipeline.kafka_py import connection
 from pipeline.kafka_py.client import Client
 from pipeline.kafka_py.connection import Connection
 from pipeline.kafka_py.errors import KafkaError, OptionError
 from pipeline.kafka_py.options import ClientSettings, source_settings
+from pipeline.kafka_py.security import secured
 
 PEM = Path(__file__).with_name("localhost.pem")
 """A key and the certificate of localhost, made for these tests and used for nothing else."""
@@ -207,6 +209,25 @@ def test_a_user_is_known_by_sasl_plain(tls: bool) -> None:
         assert cluster_id(broker, made) == "here"
         keys = [key for key, _, _ in broker.seen]
         assert keys == [ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA]
+
+
+def test_a_connection_inside_tls_that_may_not_log_in_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = settings(
+        security__protocol="SASL_SSL",
+        sasl__mechanism="PLAIN",
+        sasl__jaas__config=JAAS.replace("secret", "guess"),
+        ssl__truststore__type="PEM",
+        ssl__truststore__certificates="".join(CERTIFICATE[1:]),
+    )
+    inside: list[socket.socket] = []
+    monkeypatch.setattr(connection, "secured", lambda *how: inside.append(secured(*how)) or inside[0])
+    with running(tls=True) as broker:
+        with pytest.raises(KafkaError, match="refused user me"):
+            cluster_id(broker, made)
+        left_open = [one for one in inside if one.fileno() >= 0]
+        for one in left_open:
+            one.close()  # or the broker would wait for it
+    assert inside and not left_open
 
 
 def test_a_wrong_password_is_told_in_the_words_of_the_broker() -> None:

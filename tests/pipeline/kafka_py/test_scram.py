@@ -72,6 +72,10 @@ def test_an_error_of_the_other_side_is_told() -> None:
         (b"m=ext," + CHALLENGE, "no challenge"),
         (CHALLENGE.replace(b"s=W22ZaJ0SNY7soEsUEjb6gQ==", b"s=*"), "no challenge"),
         (CHALLENGE.replace(b"i=4096", b"i=-4096"), "no challenge"),
+        (CHALLENGE.replace(b"4096", b"9" * 5000), "no challenge"),
+        (CHALLENGE.replace(b"4096", "٤٠٩٦".encode()), "no challenge"),
+        (CHALLENGE.replace(b"r=", b"r=\xc3\xa9,r="), "no challenge"),
+        (b",".join(reversed(CHALLENGE.split(b","))), "no challenge"),
         (CHALLENGE.replace(b"4096", b"%d" % (LEAST_ITERATIONS - 1)), "4095 iterations, 4096 to 1000000 are taken"),
         (CHALLENGE.replace(b"4096", b"%d" % (MOST_ITERATIONS + 1)), "1000001 iterations"),
         (b"", "no challenge"),
@@ -81,6 +85,13 @@ def test_an_error_of_the_other_side_is_told() -> None:
 def test_a_challenge_that_cannot_be_is_not_answered(challenge: bytes, why: str) -> None:
     with pytest.raises(ScramError, match=why):
         rfc_login().final(challenge)
+
+
+def test_what_a_later_version_adds_to_a_challenge_is_signed_with_it() -> None:
+    login = rfc_login()
+    assert login.final(CHALLENGE + b",x=ext").rpartition(b",p=")[0] == PROOF.rpartition(b",p=")[0]
+    with pytest.raises(ScramError, match="does not prove"):
+        login.check(SIGNATURE)  # of the challenge without it
 
 
 def test_names_are_escaped_and_every_login_is_another() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from kafkaproto.trace.format import Entry, Exchange
 from pipeline.trace import place as place_module
 from pipeline.trace import rows as rows_module
+from pipeline.trace import tables as tables_module
 from pipeline.trace.reading import batches, runs_of
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
@@ -190,6 +192,7 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
     "more than there is": lambda trace, out: another(out, new=1),
     "beyond the end": lambda trace, out: another(out, offset=10**9),
     "no number": lambda trace, out: another(out, offset="12"),
+    "half a byte": lambda trace, out: another(out, offset=json.loads(the_place(out).read_text())["offset"] - 0.5),
     "at the beginning": lambda trace, out: another(out, offset=0),
     "another file": lambda trace, out: another(out, file="r-00000.kptrace"),
     "a file that is not there": lambda trace, out: another(out, file="x"),
@@ -197,6 +200,10 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
     "nothing carried": lambda trace, out: another(out, carried=None),
     "no sessions": lambda trace, out: carrying(out, sessions=7),
     "sessions of another form": lambda trace, out: carrying(out, sessions=[[0, 1, 2, 3, [["t", "00", 0]]]]),
+    "a folder elsewhere": lambda trace, out: carrying(
+        out, connections=[[n, {"hour": "/../../../../../x"}] for n in range(9)]
+    ),
+    "a throttle of another run": lambda trace, out: carrying(out, throttles=[[2, 1, {"run": "x"}]]),
     "no throttles": lambda trace, out: carrying(out, throttles=[[1]]),
     "a file before it": lambda trace, out: write(trace, traffic(1), number=9, name="q"),
     "a file before it has grown": lambda trace, out: write(trace, [*LIFE[:9], *LIFE[:1]]),
@@ -234,6 +241,19 @@ def test_tables_of_another_version_of_this_program_are_made_anew(
     with counted() as seen:
         build(trace, out)
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
+
+
+def test_tables_of_another_version_are_made_anew_though_nothing_has_grown(tmp_path: Path) -> None:
+    """As an older one left them: it had no states, and said nothing of its form."""
+    trace, out = tmp_path / "trace", tmp_path / "out"
+    write(trace, LIFE)
+    build(trace, out)
+    shutil.rmtree(out / "state")
+    told = json.loads((out / MANIFEST).read_text())
+    del told["runs"]["r"][tables_module.FORM]
+    (out / MANIFEST).write_text(json.dumps(told))
+    assert list(build(trace, out)[0]) == ["r"] and same_as_all_at_once(trace, out)
+    assert build(trace, out) == ({}, [])
 
 
 @pytest.mark.parametrize("number", [0, 1])

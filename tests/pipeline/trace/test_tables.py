@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafkaproto.trace.format import TraceError
+from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State, TraceError
 from pipeline.trace import reading, tables, writing
 from pipeline.trace import store as store_module
 from pipeline.trace.reading import Run, Told, batches, runs_of
@@ -275,10 +275,13 @@ def test_two_jobs_are_not_at_work_on_the_same_tables(tmp_path: Path) -> None:
         build(tmp_path / "trace", tmp_path / "out")
 
 
+NO_RUNS = ("[]", '{"r": 1}', '{"r": {"files": {}}}', '{"r": {"files": {"f": "9"}, "rows": {}}}')
+
+
 def test_a_manifest_of_a_later_program_is_refused_by_name(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
-    for text in ('{"format": 99, "runs": {}}', "{"):
+    for text in ('{"format": 99, "runs": {}}', "{", *(f'{{"format": 1, "runs": {runs}}}' for runs in NO_RUNS)):
         (tmp_path / "out" / store_module.MANIFEST).write_text(text)
         with pytest.raises(StoreError, match="_manifest"):
             build(tmp_path / "trace", tmp_path / "out")
@@ -289,6 +292,49 @@ def test_a_run_with_a_strange_name_stays_inside(tmp_path: Path) -> None:
     build(tmp_path / "trace", tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["out", "trace"]
     assert sorted(os.listdir(tmp_path / "out")) == OURS
+
+
+@pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
+def test_a_run_whose_name_no_folder_can_have_is_told_and_the_others_are_used(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "trace", traffic(), name, name="x")
+    write(tmp_path / "trace", traffic(), "good")
+    counts, [told] = build(tmp_path / "trace", tmp_path / "out")
+    assert list(counts) == ["good"] and str(path) in told.text and not told.torn
+
+
+AN_EXCHANGE = next(entry for entry in traffic() if isinstance(entry, Exchange))
+DAMAGED: list[Entry] = [
+    AN_EXCHANGE._replace(clock_ms=1 << 60),
+    AN_EXCHANGE._replace(seq=1 << 63),
+    State(9, 0, -(1 << 62), 0, (Positions("t", 0, False, 1, 1, 0, 1),)),
+    Event("e", {"seq": "x", "clock_ms": 0, "broker": 0}),
+    Event("e", {"seq": 1 << 63, "clock_ms": 0, "broker": 0}),
+    Event("e", {"seq": 1, "clock_ms": 0, "broker": {}}),
+    Event("trouble", {"seq": 1, "clock_ms": 0, "broker": 0}),
+    Event("opened", {"seq": 1, "clock_ms": 0, "broker": 0, "connection": None}),
+]
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_what_no_row_can_hold_is_told_each_time_and_costs_nothing_else(tmp_path: Path, damaged: Entry) -> None:
+    trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
+    write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
+    write(trace, entries, "good")
+    counts, [told] = build(trace, out)
+    assert (
+        counts["bad"] == counts["good"] and told.run == "bad" and not told.torn and "what no row can hold" in told.text
+    )
+    write(trace, entries[:1], "bad", 1)
+    _, [again] = build(trace, out)
+    assert again == told
+
+
+@pytest.mark.parametrize("name", reading.TIMES)
+def test_a_file_that_does_not_tell_when_it_began_is_told_and_the_rest_is_used(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "trace", traffic(), "bad", **{name: "noon"})
+    write(tmp_path / "trace", traffic(), "good")
+    counts, [told] = build(tmp_path / "trace", tmp_path / "out")
+    assert list(counts) == ["good"] and str(path) in told.text
 
 
 def test_it_is_told_how_much_of_long_runs_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from pipeline.trace import tables, writing
 from pipeline.trace.reading import SCHEMAS, Run, runs_of
+from pipeline.trace.store import Store, StoreError
 from tests.pipeline.trace.recorded import traffic, write
 from tests.pipeline.trace.test_tables import rows
 
@@ -119,3 +120,22 @@ def test_of_several_attempts_at_a_run_only_what_the_last_one_wrote_counts(
     for table in ("requests", "partitions", "batches", "events"):
         assert rows(tmp_path / "out", table) == rows(tmp_path / "whole", table) != []
     assert not list((tmp_path / "out").rglob(tables.ATTEMPTS))
+
+
+def test_where_not_all_that_a_task_wrote_is_here_nothing_is_added(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As with a folder that each machine has for itself, or a share that tells late what is new in it."""
+
+    class Elsewhere(TriesTwice):
+        def collect(self) -> list[Any]:
+            done = super().collect()
+            next((tmp_path / "out").rglob(f"{done[-1].folder}/**/*.parquet")).unlink()
+            return done
+
+    write(tmp_path / "trace", traffic(), "a")
+    write(tmp_path / "trace", traffic(), "b")
+    spark: Any = Elsewhere(monkeypatch)
+    with pytest.raises(StoreError, match="every machine reaches"):
+        tables.build(tmp_path / "trace", tmp_path / "out", lambda due, staging: tables.with_spark(spark, due, staging))
+    assert Store(tmp_path / "out").manifest() == {} and not list((tmp_path / "out").glob("*/run=*"))
