@@ -8,9 +8,14 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 from pipeline import session
+
+# How long an example takes says how busy the machine is, and nothing of the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from kafkaproto.messages.alter_client_quotas import (
     OpData,
 )
 from kafkaproto.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from tests.conformance.scene import UNTIL_KNOWN_MS, Entity, alter_quotas, limited
+from tests.conformance.scene import UNTIL_KNOWN_MS, Entity, alter_quotas, limited, wait_until
 from tests.conformance.subjects import Subject
 
 PRODUCE, FETCH, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
@@ -80,7 +80,7 @@ def test_Q19_Q21_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject)
         assert count() == 13
         assert count(strict=True) == 0
         assert count((USER, EXACT, tag)) == 0
-    assert count() == 0, "entities without values do not exist"
+    wait_until(subject, lambda: count() == 0, "entities without values do not exist")
 
 
 @pytest.mark.parametrize(

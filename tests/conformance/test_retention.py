@@ -98,7 +98,8 @@ def test_the_open_segment_goes_when_all_of_it_is_too_old(subject: Subject) -> No
 def test_a_segment_is_as_old_as_its_youngest_record(subject: Subject) -> None:
     topic = new_topic(subject, retention_ms=str(HOUR_MS // 2))
     now = now_ms(subject)
-    topic.fill(at(now - HOUR_MS), at(now), at(now - HOUR_MS))
+    # The youngest first: a look between two appends would find a segment that has only an old one, and take it.
+    topic.fill(at(now), at(now - HOUR_MS), at(now - HOUR_MS))
     stays(topic, 0)
 
 

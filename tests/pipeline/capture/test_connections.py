@@ -39,6 +39,7 @@ from pipeline.capture.conversation import NO_ANSWER
 from pipeline.capture.link import segment_of
 from pipeline.capture.reading import Tabled
 from pipeline.capture.stream import Stamp
+from pipeline.sources import batches, runs_of
 from pipeline.trace import tables as job
 from pipeline.trace.reading import Run
 from tests.broker.wire import batch, metadata, produce
@@ -411,7 +412,7 @@ def test_no_change_to_a_capture_makes_anything_raise(
     folder.mkdir(exist_ok=True)
     path = folder / "a.pcap"
     path.write_bytes(data[: end if changes else len(data)])
-    runs, told = job.runs_of(path)
+    runs, told = runs_of(path)
     assert len(runs) + len(told) == 1
     for run in runs:
-        assert [table for table, _ in job.batches(run)]
+        assert [table for table, _ in batches(run)]
