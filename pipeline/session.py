@@ -7,11 +7,11 @@ The connector comes through `spark.jars.packages` into a cache outside the sourc
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -26,6 +26,8 @@ RESULTS = {"spark.sql.session.timeZone": "UTC"}
 """What tables and answers depend on, wherever they are made."""
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit` for the Python that it starts, whose JVM is there already."""
+LINES_OF_JVM = 20
+GOING_S = 0.5
 
 
 def cache_folder() -> Path:
@@ -57,6 +59,7 @@ def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
             "spark.sql.streaming.stopTimeout": "20s",
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
             "spark.local.dir": str(scratch / "local"),
+            "spark.cleaner.periodicGC.interval": "5min",
             "spark.log.level": "ERROR",
         }
     )
@@ -99,17 +102,46 @@ def _with(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSessi
 
 @contextmanager
 def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
-    """A session of this machine's cores, with Spark's Kafka connector or without; what the JVM says stays out of sight unless it fails."""
-    scratch = scratch_folder()
-    try:
-        with tempfile.TemporaryFile("w+") as log:
-            spark = start(name, scratch, log, connector)
-            try:
-                yield spark
-            finally:
+    """A session of this machine's cores, with Spark's Kafka connector or without; what the JVM says stays out of sight unless it fails.
+
+    What does not fit into its memory lies on disk: a large trace leaves more in shuffles than a machine has memory. Raises JvmGone, with the
+    last that the JVM said, when it has ended before the work did.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="kafkaproto-", ignore_cleanup_errors=True) as scratch,
+        tempfile.TemporaryFile("w+") as log,
+    ):
+        spark = start(name, Path(scratch), log, connector)
+        gateway = spark.sparkContext._gateway
+        jvm = getattr(gateway, "proc", None)  # none where the driver was submitted
+        try:
+            yield spark
+        except Exception as error:
+            if jvm is None or not _gone(jvm):
+                raise
+            log.seek(0)
+            raise JvmGone(jvm.returncode, log.readlines()[-LINES_OF_JVM:]) from error
+        finally:
+            if jvm is None or jvm.poll() is None:
                 spark.stop()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class JvmGone(OSError):
+    """Spark's JVM ended while it was needed. status: its exit status; said: its last lines."""
+
+    def __init__(self, status: int, said: list[str]) -> None:
+        text = "".join(said).strip() or "it said nothing"
+        super().__init__(
+            f"Spark's JVM ended with status {status}, perhaps for want of memory (more of it: PYSPARK_SUBMIT_ARGS='--driver-memory 8g "
+            f"pyspark-shell'); its last words: {text}"
+        )
+
+
+def _gone(jvm: subprocess.Popen[bytes]) -> bool:
+    """Its connections end a moment before it does."""
+    with suppress(subprocess.TimeoutExpired):
+        jvm.wait(GOING_S)
+    return jvm.returncode is not None
 
 
 @contextmanager

@@ -1,0 +1,38 @@
+"""A session of this machine: where it puts what does not fit into memory, and what is said when its JVM is gone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.session import JvmGone
+
+DIES = """
+import os, signal
+from pipeline.session import local_session
+
+with local_session("dies") as spark:
+    print(spark.sparkContext.getConf().get("spark.local.dir"), flush=True)
+    os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+    spark.range(10).count()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(120)
+def test_a_jvm_that_is_killed_is_told_with_what_to_do_and_shuffles_lie_on_disk() -> None:
+    done = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert (
+        "JvmGone: Spark's JVM ended with status -9, perhaps for want of memory (more of it: PYSPARK_SUBMIT_ARGS="
+        in done.stderr
+    )
+    assert done.stdout.strip().endswith("/local") and not done.stdout.startswith("/dev/shm")
+
+
+def test_its_last_words_are_kept() -> None:
+    told = str(JvmGone(52, ["one\n", "java.lang.OutOfMemoryError: Java heap space\n"]))
+    assert "status 52" in told and told.endswith("its last words: one\njava.lang.OutOfMemoryError: Java heap space")
+    assert str(JvmGone(-9, [])).endswith("it said nothing")
