@@ -142,13 +142,16 @@ def progress(tables: Tables) -> DataFrame:
 def latest(tables: Tables) -> DataFrame:
     """The end that a client may read: no less than any answer of the same broker told before, no more than any tells afterwards."""
     rows = tables.sql(f"""
-        WITH sightings AS (
+        WITH looked AS (
+            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, place, base_offset, isolation
+            FROM audit_partitions WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
+        ), told AS (
             SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, high_watermark, last_stable_offset, NULL AS seq, NULL AS place, NULL AS found,
                    0 AS isolation
             FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
-            UNION ALL
-            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, place, base_offset, isolation
-            FROM audit_partitions WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
+        ), sightings AS (
+            SELECT * FROM told LEFT SEMI JOIN looked USING (run, broker, where_, partition)
+            UNION ALL SELECT * FROM looked
         ), points AS (
             SELECT *, ready_ns AS at_ns, 1 AS side FROM sightings WHERE seq IS NULL
             UNION ALL SELECT *, begun_ns AS at_ns, 2 AS side FROM sightings WHERE seq IS NULL
@@ -195,7 +198,9 @@ def earliest_at(tables: Tables) -> DataFrame:
         ), points AS (
             SELECT * FROM looked
             UNION ALL
-            SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp FROM audit_batches WHERE api = 'Fetch' AND NOT control
+            SELECT * FROM (
+                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp FROM audit_batches WHERE api = 'Fetch' AND NOT control
+            ) fetched LEFT SEMI JOIN looked USING (run, where_, partition)
         ), reached AS (
             SELECT *, max(max_timestamp) OVER (PARTITION BY run, where_, partition ORDER BY at_offset, turn DESC
                                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
