@@ -27,6 +27,7 @@ RESULTS = {"spark.sql.session.timeZone": "UTC"}
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit` for the Python that it starts, whose JVM is there already."""
 LINES_OF_JVM = 20
+FIRST_ERRORS = 5
 GOING_S = 0.5
 
 
@@ -120,20 +121,23 @@ def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
             if jvm is None or not _gone(jvm):
                 raise
             log.seek(0)
-            raise JvmGone(jvm.returncode, log.readlines()[-LINES_OF_JVM:]) from error
+            raise JvmGone(jvm.returncode, log.readlines()) from error
         finally:
             if jvm is None or jvm.poll() is None:
                 spark.stop()
 
 
 class JvmGone(OSError):
-    """Spark's JVM ended while it was needed. status: its exit status; said: its last lines."""
+    """Spark's JVM ended while it was needed. status: its exit status; said: all its lines, of which the first errors and the last are told: what
+    comes first is mostly the cause."""
 
     def __init__(self, status: int, said: list[str]) -> None:
-        text = "".join(said).strip() or "it said nothing"
+        last = said[-LINES_OF_JVM:]
+        first = [line for line in said[:-LINES_OF_JVM] if " ERROR " in line][:FIRST_ERRORS]
+        text = "".join([*first, *last]).strip() or "it said nothing"
         super().__init__(
             f"Spark's JVM ended with status {status}, perhaps for want of memory (more of it: PYSPARK_SUBMIT_ARGS='--driver-memory 8g "
-            f"pyspark-shell'); its last words: {text}"
+            f"pyspark-shell'); what it said: {text}"
         )
 
 
