@@ -85,6 +85,7 @@ def draw(found: list[dict[str, float]]) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "scale"  # names within the picture are the same each time
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")

@@ -109,7 +109,6 @@ class Parked:
 
     def abandon(self) -> None:
         self._operation.abandon()
-        self._context.abandoned()
 
 
 def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
@@ -142,13 +141,8 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
         if context.traced is not None and not result.done:
             context.traced.parked()
         result.attach(parked.finish)
-        return
-    try:
+    else:
         finish(context, api, asker, result)
-    except Exception:  # its answer cannot be built: its connection goes without one (W-8)
-        if context.peer.outgoing is None:
-            context.abandoned()
-        raise
 
 
 def _handle(registration: Registration, context: RequestContext, request: Any) -> Result | DelayedOperation:

@@ -106,8 +106,6 @@ class HeldAnswer:
             except Exception:
                 # As with a parked request: an answer that cannot be built ends its own connection (W-8).
                 logger.exception("a held answer cannot be sent")
-                if context.peer.outgoing is None:
-                    context.abandoned()
                 self._asker.refuse("its answer cannot be sent")
 
         self._timer = context.node.timers.at(context.now_ms + wait_ms, over)
@@ -120,4 +118,3 @@ class HeldAnswer:
         if self._timer is not None:
             self._timer.cancel()
             self._context.node.journal.throttle_ended(self._context.peer.connection_id, self._context.node.turn.now_ms)
-        self._context.abandoned()

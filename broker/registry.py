@@ -25,8 +25,8 @@ class Peer(Protocol):
     principal: str
     received_ns: int
     """When it last sent something (monotonic clock), while a trace is recorded; else 0."""
-    outgoing: Outgoing | None
-    """What a trace has of the answer that is on its way out."""
+    outgoing: RequestContext | Outgoing | None
+    """While a trace is recorded: the request in progress, and when its answer is made what the trace has of that on its way out."""
 
 
 @dataclass(slots=True)
@@ -52,13 +52,6 @@ class RequestContext:
         """For a handler that creates or deletes partitions: where it pays. strict: clients of this version know error 89."""
         self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)
         return self.mutations
-
-    def abandoned(self) -> None:
-        """Its connection went before it was answered: a trace that has its number knows why it has nothing else."""
-        node = self.node
-        if node.recorder is not None and self.traced is not None:
-            facts = {"of": self.traced.seq, "connection": self.peer.connection_id}
-            node.recorder.event(node.turn.now_ms, node.broker_id, "abandoned", facts)
 
 
 class Charge(Enum):

@@ -18,14 +18,12 @@ from kafkaproto.errors import DecodeError, ProtocolError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, frame, frame_length, start_frame
 from kafkaproto.header import encode_response_header
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
-from kafkaproto.trace.format import Entry, Event, Exchange
+from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange
 from kafkaproto.trace.frames import Cut, cut_request, cut_response
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 """socket.request.max.bytes of Kafka; answers have no limit."""
 logger = logging.getLogger("kafkaproto.proxy")
-
-UNANSWERED = "its connection ended before its answer was there"
 
 _START = Struct(">hhi")
 _CORRELATION_ID = Struct(">i")

@@ -24,6 +24,7 @@ from kafkaproto.trace.format import (
     BEGINS,
     CLOSES,
     HELD,
+    UNANSWERED,
     Buffer,
     Positions,
     State,
@@ -99,6 +100,7 @@ class Recorder:
         context.traced = Traced(
             next(self._seq), context.peer.received_ns or handled_ns, handled_ns, context.now_ms, kept, records
         )
+        context.peer.outgoing = context
 
     def encode_fetch(self, api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
         """Encode a fetch response so that all its records are spliced in, small ones too: their places are wanted."""
@@ -124,9 +126,11 @@ class Recorder:
         """acks=0: it is done, and nothing goes back."""
         context.peer.outgoing = context, monotonic_ns(), throttle_ms, CLOSES if closes else 0, 0, b"", (), False
 
-    def ended(self, one: Outgoing, sent: bool) -> None:
+    def ended(self, one: RequestContext | Outgoing, sent: bool) -> None:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
-        the connection went before it was out."""
+        the connection went before it was out, or made."""
+        if type(one) is not tuple:
+            one = self._given_up(one)
         sent_ns = monotonic_ns() if sent else 0
         context, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = one
         traced = context.traced
@@ -156,6 +160,15 @@ class Recorder:
                 traced.wait_ns,
             )
         )
+
+    def _given_up(self, context: Any) -> Outgoing:
+        """The connection went before there was an answer; what was asked for may be done all the same."""
+        node, traced = context.node, context.traced
+        traced.woken()
+        context.now_ms = node.turn.now_ms
+        facts = {"connection": context.peer.connection_id, "of": traced.seq, "why": UNANSWERED}
+        self.event(context.now_ms, node.broker_id, "trouble", facts)
+        return context, monotonic_ns(), 0, 0, 0, b"", (), False
 
     def watch(self, turn: Turn, partitions: Sequence[Partition]) -> None:
         """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.

@@ -19,6 +19,7 @@ from broker.timers import Timer
 
 if TYPE_CHECKING:
     from broker.node import Node
+    from broker.registry import RequestContext
     from broker.trace import Outgoing
 
 logger = logging.getLogger("kafkaproto.connection")
@@ -64,7 +65,7 @@ class Connection:
         self.client_address = client_address
         self.principal = "ANONYMOUS"
         self.received_ns = 0
-        self.outgoing: Outgoing | None = None
+        self.outgoing: RequestContext | Outgoing | None = None
         self.state = MuteState.NOT_MUTED
         self.parked: apis.Waiting | None = None
         self.closed = False
@@ -140,6 +141,7 @@ class Connection:
     def _after_work(self) -> None:
         frames = self._frames
         if self.closed:
+            self._record_end(sent=False)
             frames.release()
             return
         frames.keep_rest()
@@ -215,7 +217,8 @@ class Connection:
 
     def _forget(self) -> None:
         self.closed = True
-        self._record_end(sent=False)
+        if not self._working:  # else its handler may still answer, to nobody
+            self._record_end(sent=False)
         self.node.left(self)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
@@ -229,7 +232,7 @@ class Connection:
             self._frames.release()
 
     def _record_end(self, *, sent: bool) -> None:
-        """What was answered got out, or did not."""
+        """The answer of the request in progress got out, or did not, or there will be none."""
         recorder, outgoing, self.outgoing = self.node.recorder, self.outgoing, None
         if recorder is not None and outgoing is not None:
             recorder.ended(outgoing, sent)

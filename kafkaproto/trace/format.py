@@ -40,6 +40,8 @@ _POSITIONS = Struct(">HiBqqqq")
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
 UNKNOWN_WAIT_NS = -1
+UNANSWERED = "its connection ended before its answer was there"
+"""What an event of kind "trouble" says of an exchange without an answer that should have had one."""
 
 
 class TraceError(ValueError):
@@ -327,55 +329,43 @@ def files_of(path: Path) -> list[Path]:
     return found
 
 
-def _exchange(body: bytes, layout: Struct = _EXCHANGE) -> Exchange:
+def _exchange(body: bytes, layout: Struct = _EXCHANGE, untold: tuple[int, ...] = ()) -> Exchange:
+    """untold: the last fields, of a version that has them not."""
     if len(body) < layout.size:
         raise ValueError(f"{len(body)} bytes are too few")
+    fields: tuple[int, ...] = (*layout.unpack_from(body), *untold)
     (
-        seq,
-        broker,
-        connection,
-        clock_ms,
-        received_ns,
-        handled_ns,
-        ready_ns,
-        sent_ns,
-        throttle_ms,
+        *before,
         flags,
-        request_bytes,
-        response_bytes,
+        in_bytes,
+        out_bytes,
         request_left,
         response_left,
         request_fields,
         response_fields,
         handled_ms,
-        *wait_ns,
-    ) = layout.unpack_from(body)
+        wait_ns,
+    ) = fields
     count = request_fields + response_fields
     at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
         raise ValueError("its lengths do not add up")
     lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
-    return Exchange(
-        seq,
-        broker,
-        connection,
-        clock_ms,
-        received_ns,
-        handled_ns,
-        ready_ns,
-        sent_ns,
-        throttle_ms,
-        bool(flags & ANSWERED),
-        bool(flags & HELD),
-        bool(flags & CLOSES),
-        request_bytes,
-        response_bytes,
-        body[at : at + request_left],
-        body[at + request_left :],
-        tuple(lengths[:request_fields]),
-        tuple(lengths[request_fields:]),
-        handled_ms,
-        *wait_ns,
+    return Exchange._make(
+        (
+            *before,
+            bool(flags & ANSWERED),
+            bool(flags & HELD),
+            bool(flags & CLOSES),
+            in_bytes,
+            out_bytes,
+            body[at : at + request_left],
+            body[at + request_left :],
+            tuple(lengths[:request_fields]),
+            tuple(lengths[request_fields:]),
+            handled_ms,
+            wait_ns,
+        )
     )
 
 
@@ -403,7 +393,7 @@ def _event(body: bytes) -> Event:
 
 
 READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
-    2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2), EVENT: _event},
+    2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2, untold=(UNKNOWN_WAIT_NS,)), EVENT: _event},
     VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
 }
 """Of each version that can be read how each kind of its entries is. Version 2 has no states, and does not tell how long an exchange was

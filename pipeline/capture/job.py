@@ -20,8 +20,9 @@ from pipeline.capture.conversation import UNKNOWN_BROKER
 from pipeline.capture.packets import Pass, ends_of, key_of
 from pipeline.capture.reading import Filled, Tabled, events
 from pipeline.capture.stream import Stamp
+from pipeline.trace.columns import Row
 from pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
-from pipeline.trace.rows import Known, Row
+from pipeline.trace.rows import Known
 from pipeline.trace.schema import TABLES, ddl
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from pipeline.capture.connections import Told as ToldOfConnection
 from pipeline.capture.conversation import UNKNOWN_BROKER
 from pipeline.capture.files import NAMED, Capture
 from pipeline.capture.packets import Ends, Pass
+from pipeline.trace.columns import Row
 from pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
-from pipeline.trace.rows import Known, Row, Rows
+from pipeline.trace.rows import Known, Rows
 from pipeline.trace.schema import TABLES
 
 NS_PER_MS = 1_000_000

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kafkaproto.trace.format import Entry, Event, Trace, TraceError, files_of
+from pipeline.trace.columns import Row
 from pipeline.trace.place import Place
-from pipeline.trace.rows import Row, Rows
+from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
 
 ROWS_PER_BATCH = 4096

@@ -92,7 +92,7 @@ REQUESTS = (
     Column(
         "partial",
         "boolean",
-        "the recording has not all of it (a capture with packets missing, a proxy whose connection ended first), as `trouble` says",
+        "the recording has not all of it (packets are missing, its connection ended first), as `trouble` says",
     ),
 )
 
@@ -162,10 +162,9 @@ EVENTS = (
     Column(
         "kind",
         "string",
-        "meta (the header of the trace), opened, closed, abandoned (a request whose connection went before its answer), throttle, topic, quota, "
-        "leader, isr, log (records went), broker, parked, recovery, dropped, …; of a capture lost, unreadable, left_out; of one or a proxy "
-        "trouble; and what answers tell for the first time, or otherwise than before: "
-        "named (topic, id), rack (of a broker)",
+        "meta (the header of the trace), opened, closed, trouble (of which exchange, and why), throttle, topic, quota, leader, isr, log "
+        "(records went), broker, parked, recovery, dropped, …; of a capture lost, unreadable, left_out; and what answers tell for the "
+        "first time, or otherwise than before: named (topic, id), rack (of a broker)",
     ),
     Column("facts", "string", "the rest, as JSON"),
 )

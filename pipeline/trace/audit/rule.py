@@ -146,20 +146,18 @@ GAPS = f"""
         SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM audit_requests
         UNION ALL SELECT run, seq, at_ns FROM audit_events WHERE kind NOT IN ('named', 'rack')
         UNION ALL SELECT run, seq, at_ns FROM audit_state
-        UNION ALL SELECT run, CAST(get_json_object(facts, '$.of') AS bigint), NULL FROM audit_events WHERE kind = 'abandoned'
     ), blocks AS (
         SELECT run, seq DIV 64 AS block, bit_or(shiftleft(1L, CAST(seq % 64 AS int))) AS there, min(at_ns) AS begins_ns,
                max(at_ns) AS ends_ns, max(seq) AS last
         FROM counted WHERE seq > 0 AND NOT run RLIKE r'{captures.NAMED.pattern}' GROUP BY run, seq DIV 64
     ), neighbours AS (
-        SELECT *, lag(block, 1, -1L) OVER r AS before, coalesce(lag(ends_ns) OVER r, {NEVER_NS}) AS before_ns, lead(begins_ns) OVER r AS then_ns,
+        SELECT *, lag(block, 1, -1L) OVER r AS before, lag(ends_ns, 1, {NEVER_NS}) OVER r AS before_ns, lead(begins_ns) OVER r AS then_ns,
                lead(block) OVER r IS NULL AS ends
         FROM blocks WINDOW r AS (PARTITION BY run ORDER BY block)
     ), missing AS (
         SELECT run, inline(array(
-            struct(before_ns AS from_ns, coalesce(begins_ns, then_ns, {EVER_NS}) AS until_ns,
-                   64 * (block - before - 1) - IF(before < 0, 1, 0) AS entries),
-            struct(before_ns AS from_ns, coalesce(then_ns, IF(ends, ends_ns, NULL), {EVER_NS}) AS until_ns,
+            struct(before_ns AS from_ns, begins_ns AS until_ns, 64 * (block - before - 1) - IF(before < 0, 1, 0) AS entries),
+            struct(before_ns AS from_ns, coalesce(then_ns, ends_ns) AS until_ns,
                    CAST(bit_count(IF(ends, shiftrightunsigned(-1L, CAST(63 - last % 64 AS int)), -1L)
                                   & ~(there | IF(block = 0, 1L, 0L))) AS bigint) AS entries)))
         FROM neighbours

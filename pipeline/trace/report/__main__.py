@@ -191,7 +191,7 @@ def _facts(tables: Tables, run: str, notes: list[str], wanted: Wanted, results: 
                 f"{numbers.errors:,}",
                 "t-census-errors" if numbers.errors else "t-census-clients",
             ),
-            ("Not readable", f"{numbers.trouble:,} requests", "t-audit"),
+            ("Not whole", f"{numbers.trouble:,} requests", "t-audit"),
             ("Clients", clients or "none", "t-census-clients"),
         ],
         notes,

@@ -75,7 +75,6 @@ def captures(clean: Rows) -> Rows:
 
 
 def missing(left: list[Entry]) -> int:
-    """How many numbers up to the last nobody has, and nobody gave up."""
+    """How many numbers up to the last nobody has."""
     there = {int(one.facts["seq"]) if isinstance(one, Event) else one.seq for one in left}
-    given_up = {one.facts["of"] for one in left if isinstance(one, Event) and one.kind == "abandoned"}
-    return len(set(range(1, max(there))) - there - given_up)
+    return len(set(range(1, max(there))) - there)

@@ -13,7 +13,8 @@ from kafkaproto.trace.format import Entry
 from pipeline.trace.audit.durability import covered
 from pipeline.trace.audit.offsets import moves
 from pipeline.trace.audit.rule import Tables
-from pipeline.trace.rows import Row, Rows
+from pipeline.trace.columns import Row
+from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
 from tests.broker.recording import recorder_into
 from tests.simulation.run import simulate

@@ -15,7 +15,8 @@ from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, To
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.records.compression import Compression
 from kafkaproto.trace.format import Entry, Event, Positions, State
-from pipeline.trace.rows import Row, Rows
+from pipeline.trace.columns import Row
+from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
 from tests.broker.test_trace import Bench
 from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
