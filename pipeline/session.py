@@ -27,8 +27,11 @@ RESULTS = {"spark.sql.session.timeZone": "UTC"}
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit` for the Python that it starts, whose JVM is there already."""
 LINES_OF_JVM = 20
-FIRST_ERRORS = 5
+LINES_OF_FIRST_ERROR = 12
 GOING_S = 0.5
+CODE_CACHE = "240m"
+"""For the machine code of all queries of a report. A JVM that compiles in one step has 48 MB, which are full after some thirty of them: then it
+compiles again and again, and what finds no room at all ends it."""
 
 
 def cache_folder() -> Path:
@@ -50,7 +53,7 @@ def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
         | RESULTS
         | {
             "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize={CODE_CACHE}",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",
@@ -128,13 +131,14 @@ def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
 
 
 class JvmGone(OSError):
-    """Spark's JVM ended while it was needed. status: its exit status; said: all its lines, of which the first errors and the last are told: what
-    comes first is mostly the cause."""
+    """Spark's JVM ended while it was needed. status: its exit status; said: all its lines, of which the first error, with where it was, and the
+    last are told: what comes first is mostly the cause."""
 
     def __init__(self, status: int, said: list[str]) -> None:
-        last = said[-LINES_OF_JVM:]
-        first = [line for line in said[:-LINES_OF_JVM] if " ERROR " in line][:FIRST_ERRORS]
-        text = "".join([*first, *last]).strip() or "it said nothing"
+        before = max(len(said) - LINES_OF_JVM, 0)
+        begins = next((place for place, line in enumerate(said[:before]) if " ERROR " in line), before)
+        first = said[begins : min(begins + LINES_OF_FIRST_ERROR, before)]
+        text = "".join([*first, *said[before:]]).strip() or "it said nothing"
         super().__init__(
             f"Spark's JVM ended with status {status}, perhaps for want of memory (more of it: PYSPARK_SUBMIT_ARGS='--driver-memory 8g "
             f"pyspark-shell'); what it said: {text}"

@@ -32,9 +32,11 @@ def test_a_jvm_that_is_killed_is_told_with_what_to_do_and_shuffles_lie_on_disk()
     assert done.stdout.strip().endswith("/local") and not done.stdout.startswith("/dev/shm")
 
 
-def test_its_first_errors_and_its_last_words_are_kept() -> None:
+def test_its_first_error_and_its_last_words_are_kept() -> None:
     told = str(JvmGone(52, ["one\n", "java.lang.OutOfMemoryError: Java heap space\n"]))
     assert "status 52" in told and told.endswith("what it said: one\njava.lang.OutOfMemoryError: Java heap space")
     assert str(JvmGone(-9, [])).endswith("it said nothing")
-    many = ["WARN a\n", "26/11/22 ERROR the cause\n", *("at some place\n" for _ in range(100))]
-    assert "said: 26/11/22 ERROR the cause\nat some place" in str(JvmGone(50, many))
+    many = ["WARN a\n", "26/11/22 ERROR the cause\n", "caused by this\n", *(f"at place {n}\n" for n in range(100))]
+    told = str(JvmGone(50, many))
+    assert "said: 26/11/22 ERROR the cause\ncaused by this\nat place 0\n" in told
+    assert "place 9\nat place 80\n" in told and told.endswith("at place 99")
