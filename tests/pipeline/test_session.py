@@ -14,6 +14,8 @@ import os, signal
 from pipeline.session import local_session
 
 with local_session("dies") as spark:
+    pools = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    print(sum(pool.getUsage().getMax() for pool in pools if "Code" in pool.getName()) >> 20, "MB")
     print(spark.sparkContext.getConf().get("spark.local.dir"), flush=True)
     os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
     spark.range(10).count()
@@ -22,14 +24,16 @@ with local_session("dies") as spark:
 
 @pytest.mark.spark
 @pytest.mark.timeout(120)
-def test_a_jvm_that_is_killed_is_told_with_what_to_do_and_shuffles_lie_on_disk() -> None:
+def test_a_jvm_that_is_killed_is_told_with_what_to_do_and_it_had_room_for_code_and_shuffles_on_disk() -> None:
     done = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert (
         "JvmGone: Spark's JVM ended with status -9, perhaps for want of memory (more of it: PYSPARK_SUBMIT_ARGS="
         in done.stderr
     )
-    assert done.stdout.strip().endswith("/local") and not done.stdout.startswith("/dev/shm")
+    code, shuffles = done.stdout.splitlines()
+    assert code == "240 MB"
+    assert shuffles.endswith("/local") and not shuffles.startswith("/dev/shm")
 
 
 def test_its_first_error_and_its_last_words_are_kept() -> None:
