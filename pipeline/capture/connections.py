@@ -65,6 +65,8 @@ class Pair:
         self._given = bool(ports)
         self._connection: Connection | None = None
         self._over = False
+        self._over_as = ""
+        """Why the last one that is over was left out, if it was."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
         """Why, and how many packets."""
@@ -76,8 +78,9 @@ class Pair:
             one = self._connection = Connection(self._ends, seen.stamp.number, self._client, self._given)
         elif one is None:
             if self._over:
-                if seen.data:
-                    self.left_out[NO_CONNECTION] += 1
+                why = NO_CONNECTION if seen.data else self._over_as
+                if why:
+                    self.left_out[why] += 1
                 return
             if not seen.data and not seen.missing:
                 self.left_out[NO_KAFKA] += 1
@@ -96,6 +99,7 @@ class Pair:
         one, self._connection, self._over = self._connection, None, True
         if one is not None:
             yield from one.end(self._last, why)
+            self._over_as = one.left_out_as
             if one.left_out_as:
                 self.left_out[one.left_out_as] += one.packets
 

@@ -283,6 +283,7 @@ def test_who_speaks_something_else_is_left_out_and_counted(made: Made) -> None:
     web = wire.connect(server=80)
     web.says(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
     web.says(SERVER, b"HTTP/1.1 200 OK\r\n\r\n" * 100)
+    web.close()
     shell = wire.connect(40_001, server=22)
     shell.says(SERVER, b"SSH-2.0-OpenSSH\r\n")
     shell.says(CLIENT, b"SSH-2.0-OpenSSH\r\n")
