@@ -118,6 +118,8 @@ class Connection:
         """Who has shaken hands, with which number."""
         self._held: list[tuple[int, Piece]] = []
         self._held_bytes = 0
+        self._passed_over = False
+        """What was held in mid-stream showed no request and is gone; nothing is held until a segment begins as one does."""
         self._cutters: tuple[Cutter, Cutter] | None = None
         self._conversation = Conversation(number)
         self.left_out_as = ""
@@ -155,7 +157,8 @@ class Connection:
             for piece in stream.flush(stamp):
                 yield from self._piece(by, piece)
         if self._cutters is None:
-            self.left_out_as = self.left_out_as or NO_KAFKA
+            if not self.left_out_as:
+                yield from self._no_kafka(stamp, told=self._passed_over)
             return
         assert self._client is not None
         for by in (self._client, 1 - self._client):
@@ -172,6 +175,8 @@ class Connection:
         if self._cutters is not None:
             yield from self._cut(by, piece)
             return
+        if self._passed_over and not self._held and not self._may_ask(by, piece):
+            return
         self._held.append((by, piece))
         self._held_bytes += len(piece.data) if isinstance(piece, Data) else 0
         yield from self._decide(piece.stamp)
@@ -184,45 +189,40 @@ class Connection:
             yield from self._told([self._conversation.event("unreadable", stamp, why=TLS, server=str(self._server()))])
             return
         client = self._who_asks(heads)
-        if client is None and not self._is_hopeless(heads):
-            return
-        if client is None:
-            self._leave_out(NO_KAFKA)
-            if self._given:
-                why = "this is not how a request begins"
-                yield from self._told([self._conversation.event("unreadable", stamp, why=why)])
-            return
-        yield from self._speaks(client)
+        if client is not None:
+            yield from self._speaks(client)
+        elif self._client is not None and self._begins_whole():
+            if self._is_full() or len(heads[self._client]) >= PLAUSIBLE_FROM_BYTES:
+                yield from self._no_kafka(stamp, told=True)
+        elif self._is_full():
+            self._passed_over = True
+            self._let_go()
 
     def _who_asks(self, heads: list[bytearray]) -> int | None:
         """The client, if what it sent says so: the first bytes behind a handshake, else any that can be decoded."""
-        if self._client is not None and self._begins_whole(self._client):
+        if self._client is not None and self._begins_whole():
             return self._client if request_begins(heads[self._client], 0, None, None) else None
-        candidates = (0, 1) if self._client is None else (self._client,)
-        found = next((by for by in candidates if find_request(heads[by], None, None) is not None), None)
+        found = next((by for by in self._candidates() if find_request(heads[by], None, None) is not None), None)
         if found is None and self._is_full():
-            found = self._by_looks(candidates)
+            found = self._by_looks()
         return found
 
-    def _by_looks(self, candidates: tuple[int, ...]) -> int | None:
+    def _by_looks(self) -> int | None:
         """Requests too large to be seen whole: whose segments begin as they do, most often."""
-        looks = Counter(
-            by
-            for by, piece in self._held
-            if by in candidates and isinstance(piece, Data) and request_begins(piece.data, 0, None, None)
-        )
+        looks = Counter(by for by, piece in self._held if self._may_ask(by, piece))
         return looks.most_common(1)[0][0] if looks else None
 
-    def _begins_whole(self, by: int) -> bool:
-        """Whether its first byte is known."""
-        first = next((piece for whose, piece in self._held if whose == by), None)
-        return by in self._begun and not isinstance(first, Hole)
+    def _may_ask(self, by: int, piece: Piece) -> bool:
+        """Whether a request could begin here."""
+        return by in self._candidates() and isinstance(piece, Data) and request_begins(piece.data, 0, None, None)
 
-    def _is_hopeless(self, heads: list[bytearray]) -> bool:
-        """Whether nothing that is still to come can show a request."""
-        whole = self._client is not None and self._begins_whole(self._client)
-        enough = whole and self._client is not None and len(heads[self._client]) >= PLAUSIBLE_FROM_BYTES
-        return enough or self._is_full()
+    def _candidates(self) -> tuple[int, ...]:
+        return (0, 1) if self._client is None else (self._client,)
+
+    def _begins_whole(self) -> bool:
+        """Whether the first byte of the client is held, and known to be that."""
+        first = next((piece for by, piece in self._held if by == self._client), None)
+        return self._client in self._begun and not self._passed_over and isinstance(first, Data)
 
     def _head(self, by: int) -> bytearray:
         out = bytearray()
@@ -236,7 +236,18 @@ class Connection:
 
     def _leave_out(self, why: str) -> None:
         self.left_out_as = why
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._held.clear()
+        self._held_bytes = 0
+
+    def _no_kafka(self, stamp: Stamp, told: bool) -> Iterator[Told]:
+        """told: whether enough was seen to wonder at it, where somebody has said that this port is a broker's."""
+        self._leave_out(NO_KAFKA)
+        if told and self._given:
+            why = "this is not how a request begins"
+            yield from self._told([self._conversation.event("unreadable", stamp, why=why)])
 
     def _server(self) -> End:
         """The other end than the client; where nobody knows, that with the lower port."""
@@ -250,7 +261,7 @@ class Connection:
         held, self._held = self._held, []
         talk = self._conversation
         finders: tuple[Finder, Finder] = (talk.requests, talk.responses)
-        cutters = [Cutter(finders[by != client], by in self._begun) for by in (0, 1)]
+        cutters = [Cutter(finders[by != client], by in self._begun and not self._passed_over) for by in (0, 1)]
         self._cutters = (cutters[0], cutters[1])
         peer = self._ends[client]
         facts = {"peer": str(ip_address(peer.address)), "port": peer.port, "server": str(self._server())}
