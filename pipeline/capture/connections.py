@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from kafkaproto.header import RequestHeader
 from kafkaproto.trace.format import Entry
 from pipeline.capture.conversation import Conversation
-from pipeline.capture.frames import Cutter, Finder, Frame, Lost, find_request, request_begins
+from pipeline.capture.frames import Cutter, Finder, Frame, Lost, find_request, header_of, request_begins
 from pipeline.capture.link import ACK, FIN, RST, SYN
 from pipeline.capture.stream import LOST, Data, Hole, Piece, Stamp, Stream
 
@@ -120,6 +121,10 @@ class Connection:
         self._held_bytes = 0
         self._passed_over = False
         """What was held in mid-stream showed no request and is gone; nothing is held until a segment begins as one does."""
+        self._looked: list[RequestHeader | None] = [None, None]
+        """Of each end with what its last segment begins that looks like a request."""
+        self._asks: int | None = None
+        """Who is the client, by looks."""
         self._cutters: tuple[Cutter, Cutter] | None = None
         self._conversation = Conversation(number)
         self.left_out_as = ""
@@ -175,7 +180,8 @@ class Connection:
         if self._cutters is not None:
             yield from self._cut(by, piece)
             return
-        if self._passed_over and not self._held and not self._may_ask(by, piece):
+        looks = isinstance(piece, Data) and self._looks(by, piece.data)
+        if self._passed_over and not self._held and not looks:
             return
         self._held.append((by, piece))
         self._held_bytes += len(piece.data) if isinstance(piece, Data) else 0
@@ -202,22 +208,21 @@ class Connection:
         """The client, if what it sent says so: the first bytes behind a handshake, else any that can be decoded."""
         if self._client is not None and self._begins_whole():
             return self._client if request_begins(heads[self._client], 0, None, None) else None
-        found = next((by for by in self._candidates() if find_request(heads[by], None, None) is not None), None)
-        if found is None and self._is_full():
-            found = self._by_looks()
-        return found
+        candidates = (0, 1) if self._client is None else (self._client,)
+        found = next((by for by in candidates if find_request(heads[by], None, None) is not None), None)
+        return self._asks if found is None and self._is_full() else found
 
-    def _by_looks(self) -> int | None:
-        """Requests too large to be seen whole: whose segments begin as they do, most often."""
-        looks = Counter(by for by, piece in self._held if self._may_ask(by, piece))
-        return looks.most_common(1)[0][0] if looks else None
-
-    def _may_ask(self, by: int, piece: Piece) -> bool:
-        """Whether a request could begin here."""
-        return by in self._candidates() and isinstance(piece, Data) and request_begins(piece.data, 0, None, None)
-
-    def _candidates(self) -> tuple[int, ...]:
-        return (0, 1) if self._client is None else (self._client,)
+    def _looks(self, by: int, data: bytes) -> bool:
+        """Whether these bytes of a segment begin as a request does. They tell of requests too large to be seen whole; but an answer with a low
+        correlation id looks like one of Produce, so where nobody knows who is the client the same end must have asked before."""
+        header = header_of(data)
+        if header is None or self._client not in (None, by):
+            return False
+        before, self._looked[by] = self._looked[by], header
+        goes_on = before is not None and request_begins(data, 0, before.correlation_id, before.client_id)
+        if self._asks is None and (goes_on or by == self._client):
+            self._asks = by
+        return True
 
     def _begins_whole(self) -> bool:
         """Whether the first byte of the client is held, and known to be that."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ctypes
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from kafkaproto.trace.pcap import SNAP_BYTES, file_header, record
 from pipeline.capture.link import ETHERNET
@@ -56,11 +58,16 @@ class Sniffed:
         self.missing = missing
         self.packets: list[Packet] = []
 
-    def write(self, path: Path, kept: Callable[[Packet], bool] = lambda _: True) -> Path:
-        """As a capture file."""
-        written = [record(*one) for one in self.packets if kept(one)]
-        path.write_bytes(file_header(ETHERNET) + b"".join(written))
-        return path
+    def or_skip(self) -> None:
+        """For a test that is nothing without packets of the kernel."""
+        if self.missing:
+            pytest.skip(f"not prepared: {self.missing}")
+
+
+def written(packets: Iterable[Packet], path: Path) -> Path:
+    """As a capture file."""
+    path.write_bytes(file_header(ETHERNET) + b"".join(record(*one) for one in packets))
+    return path
 
 
 @contextmanager

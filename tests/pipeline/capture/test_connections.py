@@ -186,6 +186,29 @@ def test_a_start_in_the_middle_of_a_large_frame_finds_the_next_one(
     assert not events(tables, "left_out")
 
 
+@pytest.mark.parametrize("size", [3_000, 200_000])
+@pytest.mark.parametrize("ports", [(), (9092,)])
+def test_a_start_with_an_answer_does_not_take_the_server_for_the_client(
+    made: Made, size: int, ports: tuple[int, ...]
+) -> None:
+    """The correlation id of an answer stands where a request has its API key and version: a low one says Produce."""
+    wire = Wire()
+    line = wire.connect(shaken=False)
+    line.says(SERVER, fetched(4, size)[1])
+    talk(line, fetched(5, size), produced(6, size), produced(7, size), versions(8), fetched(9, size))
+    tables = made(wire, ports=ports)
+    assert numbers(tables) == [5, 6, 7, 8, 9] and [row["trouble"] for row in tables["requests"]] == [None] * 5
+    assert [one["port"] for one in events(tables, "opened")] == [40_000]
+
+
+def test_a_start_among_requests_too_large_to_be_held_knows_the_client_by_the_second(made: Made) -> None:
+    wire = Wire()
+    line = wire.connect(shaken=False)
+    talk(line, *(produced(n, 200_000) for n in range(4, 8)))
+    tables = made(wire)
+    assert numbers(tables) == [5, 6, 7] and [row["trouble"] for row in tables["requests"]] == [None] * 3
+
+
 @pytest.mark.parametrize("ports", [(), (81,)])
 def test_a_start_in_the_middle_of_what_is_no_kafka_finds_nothing(made: Made, ports: tuple[int, ...]) -> None:
     """It is told as unreadable where somebody has said that this is a broker's port."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +13,13 @@ import pytest
 
 from broker.testing import TestCluster, cluster
 from pipeline.capture.connections import NO_KAFKA
+from pipeline.capture.conversation import SEQ_PER_PACKET
 from pipeline.trace import tables as job
 from pipeline.trace.schema import TABLES
 from tests.broker.wire import batch, fetch, metadata, produce
 from tests.clients import KAFKA_PYTHON_WARNINGS
 from tests.conformance.client import Connection
-from tests.pipeline.capture.sniffed import Sniffed, sniffed
+from tests.pipeline.capture.sniffed import Sniffed, sniffed, written
 from tests.pipeline.capture.tap import LARGEST_SEGMENT_BYTES, Tap, tapped
 from tests.pipeline.capture.test_connections import fetched, named, talk, versions
 from tests.pipeline.capture.wire import Wire
@@ -150,10 +152,9 @@ def test_packets_of_the_kernel_and_the_brokers_own_trace_give_the_same_tables(
 ) -> None:
     """As a stranger captures them: larger than any segment, among others that are no Kafka, and nobody tells the port."""
     packets = recorded.packets
-    if packets.missing:
-        pytest.skip(f"not prepared: {packets.missing}")
+    packets.or_skip()
     assert max(len(one.data) for one in packets.packets) > 10 * LARGEST_SEGMENT_BYTES, "segments are cut too soon"
-    job.build(packets.write(tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
+    job.build(written(packets.packets, tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
     job.build(recorded.trace, tmp_path / "trace-out", job.without_spark)
     both = assert_same(tmp_path / "out", tmp_path / "trace-out")
     assert both["requests"] > 40 and min(both.values()) > 10
@@ -162,6 +163,32 @@ def test_packets_of_the_kernel_and_the_brokers_own_trace_give_the_same_tables(
     others = sum(recorded.other_port in one.ports for one in packets.packets)
     assert others > 5
     assert [json.loads(one["facts"])["packets"] for one in told if one["kind"] == "left_out"] == [{NO_KAFKA: others}]
+
+
+def test_packets_of_the_kernel_from_any_place_on_give_all_that_is_whole_from_there_on(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """As who begins to capture while clients and brokers talk. Of each connection the first request may have begun before."""
+
+    def requests(start: int) -> list[dict[str, Any]]:
+        packets = recorded.packets.packets[start:]
+        name = f"from{start}"
+        job.build(written(packets, tmp_path / f"{name}.pcap"), tmp_path / name, job.without_spark)
+        return rows(tmp_path / name, "requests")
+
+    def known(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["client_id"], row["api"], row["correlation_id"], row["bytes_in"], row["bytes_out"]
+
+    recorded.packets.or_skip()
+    everything = requests(0)
+    for start in range(20, len(recorded.packets.packets), 40):
+        later: dict[int, list[tuple[Any, ...]]] = {}
+        for row in everything:
+            if row["seq"] // SEQ_PER_PACKET > start:
+                later.setdefault(row["conn"], []).append(known(row))
+        found = Counter(known(row) for row in requests(start))
+        assert found <= Counter(map(known, everything)), start
+        assert Counter(one for of_connection in later.values() for one in of_connection[1:]) <= found, start
 
 
 def test_spark_makes_the_tables_that_are_made_without_it(spark: Any, recorded: Recorded, tmp_path: Path) -> None:
