@@ -1,6 +1,6 @@
 """Packets of the kernel: what goes over the loopback interface, as `tcpdump -i lo -w` writes it, with the standard library alone.
 
-Only Linux has the sockets for it, and only root may. Only packets of chosen TCP ports are kept, by a filter in the kernel, so that what else the
+Only Linux has the sockets for it, and only root may. Packets of chosen TCP ports are kept, by a filter in the kernel, so that what else the
 machine does over loopback costs nothing. They wait in the kernel until the end: nothing runs beside the traffic. Must never know what is said.
 """
 
@@ -52,7 +52,7 @@ class Packet(NamedTuple):
 
 
 class Sniffed:
-    """missing: why there can be no packets, empty if there can. packets: all of them, once it is over."""
+    """missing: what it would take to have packets, empty if nothing. packets: all of them, once it is over."""
 
     def __init__(self, missing: str) -> None:
         self.missing = missing
@@ -61,7 +61,7 @@ class Sniffed:
     def or_skip(self) -> None:
         """For a test that is nothing without packets of the kernel."""
         if self.missing:
-            pytest.skip(f"not prepared: {self.missing}")
+            pytest.skip(f"not prepared: needs {self.missing}, to capture packets of the kernel")
 
 
 def written(packets: Iterable[Packet], path: Path) -> Path:
@@ -74,21 +74,22 @@ def written(packets: Iterable[Packet], path: Path) -> Path:
 def sniffed(*ports: int) -> Iterator[Sniffed]:
     """While it lasts every IPv4 packet of loopback from or to one of these TCP ports is kept. Who cannot or may not capture gets a `missing`
     and goes on; packets that the kernel had to drop fail the test, since nothing could be proved without them."""
-    if not hasattr(socket, "AF_PACKET"):
-        yield Sniffed("needs AF_PACKET sockets, which only Linux has, to capture packets of the kernel")
-        return
     with ExitStack() as stack:
+        missing = "" if hasattr(socket, "AF_PACKET") else "AF_PACKET sockets, which only Linux has"
         try:
-            sock = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-            sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+            if not missing:
+                sock = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+                sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         except PermissionError:
-            yield Sniffed("needs CAP_NET_RAW and CAP_NET_ADMIN, which root has, to capture packets of the kernel")
+            missing = "CAP_NET_RAW and CAP_NET_ADMIN, which root has"
+        found = Sniffed(missing)
+        if missing:
+            yield found
             return
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         _attach(sock, _filter(ports))
         sock.bind((INTERFACE, EVERY_PROTOCOL))
-        found = Sniffed("")
         yield found
         found.packets += _waiting(sock)
         seen, dropped = struct.unpack("II", sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
