@@ -29,9 +29,9 @@ class End(NamedTuple):
     port: int
 
 
-def file_header() -> bytes:
-    """The beginning of a capture file."""
-    return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP_BYTES, LINKTYPE_RAW)
+def file_header(link: int = LINKTYPE_RAW) -> bytes:
+    """The beginning of a capture file. link: the LINKTYPE of its packets."""
+    return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP_BYTES, link)
 
 
 def record(at_ns: int, packet: bytes) -> bytes:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from kafkaproto.header import RequestHeader
 from kafkaproto.trace.format import Entry
 from pipeline.capture.conversation import Conversation
-from pipeline.capture.frames import Cutter, Finder, Frame, Lost, find_request, request_begins
+from pipeline.capture.frames import Cutter, Finder, Frame, Lost, find_request, header_of, request_begins
 from pipeline.capture.link import ACK, FIN, RST, SYN
 from pipeline.capture.stream import LOST, Data, Hole, Piece, Stamp, Stream
 
@@ -65,6 +66,8 @@ class Pair:
         self._given = bool(ports)
         self._connection: Connection | None = None
         self._over = False
+        self._over_as = ""
+        """Why the last one that is over was left out, if it was."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
         """Why, and how many packets."""
@@ -76,8 +79,9 @@ class Pair:
             one = self._connection = Connection(self._ends, seen.stamp.number, self._client, self._given)
         elif one is None:
             if self._over:
-                if seen.data:
-                    self.left_out[NO_CONNECTION] += 1
+                why = NO_CONNECTION if seen.data else self._over_as
+                if why:
+                    self.left_out[why] += 1
                 return
             if not seen.data and not seen.missing:
                 self.left_out[NO_KAFKA] += 1
@@ -96,6 +100,7 @@ class Pair:
         one, self._connection, self._over = self._connection, None, True
         if one is not None:
             yield from one.end(self._last, why)
+            self._over_as = one.left_out_as
             if one.left_out_as:
                 self.left_out[one.left_out_as] += one.packets
 
@@ -114,6 +119,12 @@ class Connection:
         """Who has shaken hands, with which number."""
         self._held: list[tuple[int, Piece]] = []
         self._held_bytes = 0
+        self._passed_over = False
+        """What was held in mid-stream showed no request and is gone; nothing is held until a segment begins as one does."""
+        self._looked: list[RequestHeader | None] = [None, None]
+        """Of each end with what its last segment begins that looks like a request."""
+        self._asks: int | None = None
+        """Who is the client, by looks."""
         self._cutters: tuple[Cutter, Cutter] | None = None
         self._conversation = Conversation(number)
         self.left_out_as = ""
@@ -151,7 +162,8 @@ class Connection:
             for piece in stream.flush(stamp):
                 yield from self._piece(by, piece)
         if self._cutters is None:
-            self.left_out_as = self.left_out_as or NO_KAFKA
+            if not self.left_out_as:
+                yield from self._no_kafka(stamp, told=self._passed_over)
             return
         assert self._client is not None
         for by in (self._client, 1 - self._client):
@@ -168,6 +180,9 @@ class Connection:
         if self._cutters is not None:
             yield from self._cut(by, piece)
             return
+        looks = isinstance(piece, Data) and self._looks(by, piece.data)
+        if self._passed_over and not self._held and not looks:
+            return
         self._held.append((by, piece))
         self._held_bytes += len(piece.data) if isinstance(piece, Data) else 0
         yield from self._decide(piece.stamp)
@@ -180,45 +195,39 @@ class Connection:
             yield from self._told([self._conversation.event("unreadable", stamp, why=TLS, server=str(self._server()))])
             return
         client = self._who_asks(heads)
-        if client is None and not self._is_hopeless(heads):
-            return
-        if client is None:
-            self._leave_out(NO_KAFKA)
-            if self._given:
-                why = "this is not how a request begins"
-                yield from self._told([self._conversation.event("unreadable", stamp, why=why)])
-            return
-        yield from self._speaks(client)
+        if client is not None:
+            yield from self._speaks(client)
+        elif self._client is not None and self._begins_whole():
+            if self._is_full() or len(heads[self._client]) >= PLAUSIBLE_FROM_BYTES:
+                yield from self._no_kafka(stamp, told=True)
+        elif self._is_full():
+            self._passed_over = True
+            self._let_go()
 
     def _who_asks(self, heads: list[bytearray]) -> int | None:
         """The client, if what it sent says so: the first bytes behind a handshake, else any that can be decoded."""
-        if self._client is not None and self._begins_whole(self._client):
+        if self._client is not None and self._begins_whole():
             return self._client if request_begins(heads[self._client], 0, None, None) else None
         candidates = (0, 1) if self._client is None else (self._client,)
         found = next((by for by in candidates if find_request(heads[by], None, None) is not None), None)
-        if found is None and self._is_full():
-            found = self._by_looks(candidates)
-        return found
+        return self._asks if found is None and self._is_full() else found
 
-    def _by_looks(self, candidates: tuple[int, ...]) -> int | None:
-        """Requests too large to be seen whole: whose segments begin as they do, most often."""
-        looks = Counter(
-            by
-            for by, piece in self._held
-            if by in candidates and isinstance(piece, Data) and request_begins(piece.data, 0, None, None)
-        )
-        return looks.most_common(1)[0][0] if looks else None
+    def _looks(self, by: int, data: bytes) -> bool:
+        """Whether these bytes of a segment begin as a request does. They tell of requests too large to be seen whole; but an answer with a low
+        correlation id looks like one of Produce, so where nobody knows who is the client the same end must have asked before."""
+        header = header_of(data)
+        if header is None or self._client not in (None, by):
+            return False
+        before, self._looked[by] = self._looked[by], header
+        goes_on = before is not None and request_begins(data, 0, before.correlation_id, before.client_id)
+        if self._asks is None and (goes_on or by == self._client):
+            self._asks = by
+        return True
 
-    def _begins_whole(self, by: int) -> bool:
-        """Whether its first byte is known."""
-        first = next((piece for whose, piece in self._held if whose == by), None)
-        return by in self._begun and not isinstance(first, Hole)
-
-    def _is_hopeless(self, heads: list[bytearray]) -> bool:
-        """Whether nothing that is still to come can show a request."""
-        whole = self._client is not None and self._begins_whole(self._client)
-        enough = whole and self._client is not None and len(heads[self._client]) >= PLAUSIBLE_FROM_BYTES
-        return enough or self._is_full()
+    def _begins_whole(self) -> bool:
+        """Whether the first byte of the client is held, and known to be that."""
+        first = next((piece for by, piece in self._held if by == self._client), None)
+        return self._client in self._begun and not self._passed_over and isinstance(first, Data)
 
     def _head(self, by: int) -> bytearray:
         out = bytearray()
@@ -232,7 +241,18 @@ class Connection:
 
     def _leave_out(self, why: str) -> None:
         self.left_out_as = why
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._held.clear()
+        self._held_bytes = 0
+
+    def _no_kafka(self, stamp: Stamp, told: bool) -> Iterator[Told]:
+        """told: whether enough was seen to wonder at it, where somebody has said that this port is a broker's."""
+        self._leave_out(NO_KAFKA)
+        if told and self._given:
+            why = "this is not how a request begins"
+            yield from self._told([self._conversation.event("unreadable", stamp, why=why)])
 
     def _server(self) -> End:
         """The other end than the client; where nobody knows, that with the lower port."""
@@ -246,7 +266,7 @@ class Connection:
         held, self._held = self._held, []
         talk = self._conversation
         finders: tuple[Finder, Finder] = (talk.requests, talk.responses)
-        cutters = [Cutter(finders[by != client], by in self._begun) for by in (0, 1)]
+        cutters = [Cutter(finders[by != client], by in self._begun and not self._passed_over) for by in (0, 1)]
         self._cutters = (cutters[0], cutters[1])
         peer = self._ends[client]
         facts = {"peer": str(ip_address(peer.address)), "port": peer.port, "server": str(self._server())}

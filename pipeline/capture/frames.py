@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafkaproto.api import APIS, codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.header import decode_request_header, decode_response_header
+from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
 from pipeline.capture.stream import Hole, Piece, Stamp
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
@@ -191,6 +191,17 @@ def _is_text(name: bytes) -> bool:
         return name.decode().isprintable()
     except UnicodeDecodeError:
         return False
+
+
+def header_of(data: bytes) -> RequestHeader | None:
+    """Of the request that begins with these bytes, by its looks."""
+    if not request_begins(data, 0, None, None):
+        return None
+    try:
+        header, _ = decode_request_header(memoryview(data), LENGTH_BYTES, len(data))
+    except ProtocolError:
+        return None
+    return header
 
 
 def find_request(data: bytearray, after: int | None, client_id: str | None) -> int | None:

@@ -36,12 +36,17 @@ class Heard:
         return wire.write(path)
 
 
+LARGEST_SEGMENT_BYTES = 1400
+"""As on Ethernet: loopback has room for 64 KB, and nobody would need to cut segments, or to leave that to a card."""
+
+
 class Tap(Heard):
     """`port` to connect to. to_port: where to; set it before the first connection."""
 
     def __init__(self) -> None:
         super().__init__()
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, LARGEST_SEGMENT_BYTES)
         self.port: int = self._listener.getsockname()[1]
         self.to_port = 0
         self._selector = selectors.DefaultSelector()

@@ -162,6 +162,69 @@ def test_a_start_in_mid_stream_finds_the_next_frame(made: Made, first: int) -> N
     assert opened["whole"] is False and opened["port"] == 40_000
 
 
+@pytest.mark.parametrize(
+    ("shaken", "asked", "answered"),
+    [(False, 0, 200_000), (False, 200_000, 0), (False, 200_000, 200_000), (True, 200_000, 200_000)],
+)
+@pytest.mark.parametrize("ports", [(), (9092,)])
+def test_a_start_in_the_middle_of_a_large_frame_finds_the_next_one(
+    made: Made, shaken: bool, asked: int, answered: int, ports: tuple[int, ...]
+) -> None:
+    """Much more of it comes than is held until it is known who is the client. With a handshake: what came between was not captured."""
+    wire = Wire()
+    line = wire.connect(shaken=shaken)
+    if shaken:
+        line.lose(CLIENT, versions(3)[0])
+        line.lose(SERVER, versions(3)[1])
+    if asked:
+        line.says(CLIENT, produced(4, 2 * asked)[0][asked:])
+    if answered:
+        line.says(SERVER, fetched(4, 2 * answered)[1][answered:])
+    talk(line, named(5), produced(6), fetched(7, 400_000), versions(8))
+    tables = made(wire, ports=ports)
+    assert numbers(tables) == [5, 6, 7, 8] and [row["trouble"] for row in tables["requests"]] == [None] * 4
+    assert not events(tables, "left_out")
+
+
+@pytest.mark.parametrize("size", [3_000, 200_000])
+@pytest.mark.parametrize("ports", [(), (9092,)])
+def test_a_start_with_an_answer_does_not_take_the_server_for_the_client(
+    made: Made, size: int, ports: tuple[int, ...]
+) -> None:
+    """The correlation id of an answer stands where a request has its API key and version: a low one says Produce."""
+    wire = Wire()
+    line = wire.connect(shaken=False)
+    line.says(SERVER, fetched(4, size)[1])
+    talk(line, fetched(5, size), produced(6, size), produced(7, size), versions(8), fetched(9, size))
+    tables = made(wire, ports=ports)
+    assert numbers(tables) == [5, 6, 7, 8, 9] and [row["trouble"] for row in tables["requests"]] == [None] * 5
+    assert [one["port"] for one in events(tables, "opened")] == [40_000]
+
+
+def test_a_start_among_requests_too_large_to_be_held_knows_the_client_by_the_second(made: Made) -> None:
+    wire = Wire()
+    line = wire.connect(shaken=False)
+    talk(line, *(produced(n, 200_000) for n in range(4, 8)))
+    tables = made(wire)
+    assert numbers(tables) == [5, 6, 7] and [row["trouble"] for row in tables["requests"]] == [None] * 3
+
+
+@pytest.mark.parametrize("ports", [(), (81,)])
+def test_a_start_in_the_middle_of_what_is_no_kafka_finds_nothing(made: Made, ports: tuple[int, ...]) -> None:
+    """It is told as unreadable where somebody has said that this is a broker's port."""
+    wire = Wire()
+    middle = wire.connect(server=81, shaken=False)
+    for _ in range(20):
+        middle.says(CLIENT, b"more\r\n")
+        middle.says(SERVER, wire.random.randbytes(20_000))
+    packets = len(wire.packets)
+    talk(wire.connect(40_001, server=81), versions(1))
+    tables = made(wire, ports=ports)
+    assert numbers(tables) == [1]
+    assert events(tables, "left_out") == [{"packets": {"not Kafka": packets}}]
+    assert [one["why"] for one in events(tables, "unreadable")] == ["this is not how a request begins"] * len(ports)
+
+
 def test_lost_packets_inside_a_frame_cost_that_frame_and_no_other(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
@@ -283,6 +346,7 @@ def test_who_speaks_something_else_is_left_out_and_counted(made: Made) -> None:
     web = wire.connect(server=80)
     web.says(CLIENT, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
     web.says(SERVER, b"HTTP/1.1 200 OK\r\n\r\n" * 100)
+    web.close()
     shell = wire.connect(40_001, server=22)
     shell.says(SERVER, b"SSH-2.0-OpenSSH\r\n")
     shell.says(CLIENT, b"SSH-2.0-OpenSSH\r\n")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import socket
+from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from broker.testing import TestCluster, cluster
+from pipeline.capture.connections import NO_KAFKA
+from pipeline.capture.conversation import SEQ_PER_PACKET
 from pipeline.trace import tables as job
 from pipeline.trace.schema import TABLES
 from tests.broker.wire import batch, fetch, metadata, produce
 from tests.clients import KAFKA_PYTHON_WARNINGS
 from tests.conformance.client import Connection
-from tests.pipeline.capture.tap import Tap, tapped
+from tests.pipeline.capture.sniffed import Sniffed, sniffed, written
+from tests.pipeline.capture.tap import LARGEST_SEGMENT_BYTES, Tap, tapped
 from tests.pipeline.capture.test_connections import fetched, named, talk, versions
 from tests.pipeline.capture.wire import Wire
 from tests.pipeline.trace.alike import assert_same
@@ -90,28 +96,49 @@ def raw(port: int) -> None:
     one.close()
 
 
+def web(listening: socket.socket) -> None:
+    """What else is said on a machine: no Kafka."""
+    with socket.create_connection(listening.getsockname()) as client:
+        server, _ = listening.accept()
+        with server:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert server.recv(1000)
+            server.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            assert client.recv(1000)
+
+
+class Recorded(NamedTuple):
+    """trace: the broker's own. tap: what it heard between clients and the broker. packets: of the kernel, between clients and the tap, and of
+    somebody who speaks no Kafka, at `other_port`."""
+
+    trace: Path
+    tap: Tap
+    packets: Sniffed
+    other_port: int
+
+
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tap]:
-    """A folder with the trace, and what the tap has heard."""
-    folder = tmp_path_factory.mktemp("truth")
-    with tapped() as tap:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    trace = tmp_path_factory.mktemp("truth") / "trace"
+    with tapped() as tap, socket.create_server(("127.0.0.1", 0)) as other:
         advertised = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{tap.port}"}
-        with cluster(1, {"t": 2}, advertised, trace=folder / "trace") as c:
+        other_port = other.getsockname()[1]
+        with sniffed(tap.port, other_port) as packets, cluster(1, {"t": 2}, advertised, trace=trace) as c:
             [(_, tap.to_port)] = c.server._bound[0]
+            web(other)
             kafka_python(c)
             confluent(c)
             raw(tap.port)
-        return folder, tap
+        return Recorded(trace, tap, packets, other_port)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_capture_and_the_brokers_own_trace_give_the_same_tables(
-    recorded: tuple[Path, Tap], seed: int, tmp_path: Path
+    recorded: Recorded, seed: int, tmp_path: Path
 ) -> None:
-    folder, tap = recorded
-    wire = Wire(seed)
+    tap, wire = recorded.tap, Wire(seed)
     capture = tap.capture(wire, lambda _: tap.port, tmp_path / "plain.pcap")
-    job.build(folder / "trace", tmp_path / "trace-out", job.without_spark)
+    job.build(recorded.trace, tmp_path / "trace-out", job.without_spark)
     job.build(capture, tmp_path / "plain-out", job.without_spark)
     wire.disorder()
     job.build(wire.write(tmp_path / "disorder.pcap"), tmp_path / "disorder-out", job.without_spark)
@@ -120,11 +147,53 @@ def test_a_capture_and_the_brokers_own_trace_give_the_same_tables(
         assert both["requests"] > 40 and min(both.values()) > 10
 
 
-def test_spark_makes_the_tables_that_are_made_without_it(
-    spark: Any, recorded: tuple[Path, Tap], tmp_path: Path
+def test_packets_of_the_kernel_and_the_brokers_own_trace_give_the_same_tables(
+    recorded: Recorded, tmp_path: Path
 ) -> None:
+    """As a stranger captures them: larger than any segment, among others that are no Kafka, and nobody tells the port."""
+    packets = recorded.packets
+    packets.or_skip()
+    assert max(len(one.data) for one in packets.packets) > 10 * LARGEST_SEGMENT_BYTES, "segments are cut too soon"
+    job.build(written(packets.packets, tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
+    job.build(recorded.trace, tmp_path / "trace-out", job.without_spark)
+    both = assert_same(tmp_path / "out", tmp_path / "trace-out")
+    assert both["requests"] > 40 and min(both.values()) > 10
+    told = rows(tmp_path / "out", "events")
+    assert not {"lost", "unreadable"} & {one["kind"] for one in told}
+    others = sum(recorded.other_port in one.ports for one in packets.packets)
+    assert others > 5
+    assert [json.loads(one["facts"])["packets"] for one in told if one["kind"] == "left_out"] == [{NO_KAFKA: others}]
+
+
+def test_packets_of_the_kernel_from_any_place_on_give_all_that_is_whole_from_there_on(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """As who begins to capture while clients and brokers talk. Of each connection the first request may have begun before."""
+
+    def requests(start: int) -> list[dict[str, Any]]:
+        packets = recorded.packets.packets[start:]
+        name = f"from{start}"
+        job.build(written(packets, tmp_path / f"{name}.pcap"), tmp_path / name, job.without_spark)
+        return rows(tmp_path / name, "requests")
+
+    def known(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["client_id"], row["api"], row["correlation_id"], row["bytes_in"], row["bytes_out"]
+
+    recorded.packets.or_skip()
+    everything = requests(0)
+    for start in range(20, len(recorded.packets.packets), 40):
+        later: dict[int, list[tuple[Any, ...]]] = {}
+        for row in everything:
+            if row["seq"] // SEQ_PER_PACKET > start:
+                later.setdefault(row["conn"], []).append(known(row))
+        found = Counter(known(row) for row in requests(start))
+        assert found <= Counter(map(known, everything)), start
+        assert Counter(one for of_connection in later.values() for one in of_connection[1:]) <= found, start
+
+
+def test_spark_makes_the_tables_that_are_made_without_it(spark: Any, recorded: Recorded, tmp_path: Path) -> None:
     """Of a folder: a capture of real clients, one whose topics and brokers are named late, one that is torn, one that is none, a trace."""
-    _, tap = recorded
+    tap = recorded.tap
     folder = tmp_path / "in"
     write(folder, traffic())
     wire = Wire(3)

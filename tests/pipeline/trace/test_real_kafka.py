@@ -22,6 +22,7 @@ from tests.broker.server.test_proxy import proxied
 from tests.clients import KAFKA_PYTHON_WARNINGS
 from tests.conformance.real_kafka import RealKafka
 from tests.conformance.scene import new_topic
+from tests.pipeline.capture.sniffed import Sniffed, sniffed, written
 from tests.pipeline.capture.tap import Heard
 from tests.pipeline.capture.wire import CLIENT, SERVER, Wire
 from tests.pipeline.trace import real_clients
@@ -53,11 +54,14 @@ READERS_RACK = "r2"
 
 
 class Recorded(NamedTuple):
-    """out: tables of the proxy's trace. heard: the bytes between the proxy and the brokers. port_of: of a connection."""
+    """out: tables of the proxy's trace. heard: the bytes between the proxy and the brokers. port_of: of a connection. packets: of the kernel, of
+    everybody who talks to brokers, and they to each other. ours: both ports of the proxy's connections for clients."""
 
     out: Path
     heard: Heard
     port_of: Callable[[int], int]
+    packets: Sniffed
+    ours: set[frozenset[int]]
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +69,7 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
     folder = tmp_path_factory.mktemp("real")
     heard = Heard()
     brokers: dict[int, Callable[[], int]] = {}
+    ours: set[frozenset[int]] = set()
 
     class Listening(Relay):
         """Notes what goes to the broker, and what comes from it before an address is replaced."""
@@ -83,16 +88,23 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
             heard.said.append((time.time_ns(), self._number, SERVER, data))
             return super().answered(data, now_ns)
 
+    both_ways = proxy._both_ways
+
+    async def noted(relay: Relay, client: proxy.Ends, broker: proxy.Ends) -> None:
+        ours.add(frozenset(broker[1].get_extra_info(end)[1] for end in ("sockname", "peername")))
+        await both_ways(relay, client, broker)
+
     kafka = RealKafka("default")
     try:
         [first, *_] = kafka.bootstrap
-        with pytest.MonkeyPatch.context() as patch:
+        ports = [port for _, port in kafka.bootstrap]
+        with pytest.MonkeyPatch.context() as patch, sniffed(*ports) as packets:
             patch.setattr(proxy, "Relay", Listening)
+            patch.setattr(proxy, "_both_ways", noted)
             with proxied(f"{first[0]}:{first[1]}", folder / "trace") as bootstrap:
                 work(spark, kafka, bootstrap)
         job.build(folder / "trace", folder / "out", job.without_spark)
-        ports = [port for _, port in kafka.bootstrap]
-        yield Recorded(folder / "out", heard, lambda number: ports[brokers[number]()])
+        yield Recorded(folder / "out", heard, lambda number: ports[brokers[number]()], packets, ours)
     finally:
         kafka.stop()
 
@@ -149,4 +161,13 @@ def test_a_capture_of_the_same_traffic_gives_the_same_tables(recorded: Recorded,
     capture = recorded.heard.capture(Wire(1), recorded.port_of, tmp_path / "heard.pcap")
     job.build(capture, tmp_path / "out", job.without_spark)
     both = assert_same(tmp_path / "out", recorded.out)
+    assert both["requests"] > 40 and min(both.values()) > 10
+
+
+def test_packets_of_the_kernel_give_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
+    """Whoever stands in between is nearer to the clients than these packets are: an answer may come when its client has gone."""
+    recorded.packets.or_skip()
+    between = [one for one in recorded.packets.packets if frozenset(one.ports) in recorded.ours]
+    job.build(written(between, tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
+    both = assert_same(recorded.out, tmp_path / "out")
     assert both["requests"] > 40 and min(both.values()) > 10
