@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafkaproto.api import APIS, codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
+from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header, response_version
 from pipeline.capture.stream import Hole, Piece, Stamp
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
@@ -253,7 +253,7 @@ def _is_response(data: bytearray, at: int, key: int, version: int) -> bool:
         return False
     try:
         _, body = decode_response_header(key, version, frame, 0, len(frame))
-        _, end = codec(key, version).decode_response(frame, body, len(frame))
+        _, end = codec(key, response_version(key, version, frame)).decode_response(frame, body, len(frame))
     except ProtocolError:
         return False
     return end == len(frame)

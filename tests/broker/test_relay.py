@@ -182,6 +182,21 @@ def test_versions_end_where_addresses_can_be_read(version: int) -> None:
     ]
 
 
+@pytest.mark.parametrize("version", [0, 2, 4])
+def test_versions_that_a_broker_does_not_tell_in_the_asked_version_are_read_in_version_0(version: int) -> None:
+    """KIP-511. Also of such an answer the ends of APIs that name brokers are lowered."""
+    bench = Bench()
+    asked = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)
+    offered = [ApiVersion(ApiKey.API_VERSIONS, 0, 3), ApiVersion(ApiKey.METADATA, 0, 99)]
+    answer = response_frame(ApiVersionsResponse(35, offered), ApiKey.API_VERSIONS, 0)
+    bench.relay.requested(asked, 0)
+    lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
+    assert bench.relay.answered(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
+    seen = Decoded(bench.told[0])
+    assert (seen.trouble, list(seen.errors()), seen.response_version) == ("", [35], 0)
+    assert seen.response.api_keys == offered
+
+
 def test_tokens_of_sasl_go_through_and_are_not_kept() -> None:
     bench = Bench()
     bench.exchange(SaslHandshakeRequest("PLAIN"), SaslHandshakeResponse(0, ["PLAIN"]), ApiKey.SASL_HANDSHAKE, 0)

@@ -139,6 +139,18 @@ def test_what_brokers_offer_is_told_of_the_whole_capture(made: Made) -> None:
     assert meta["advertised"] == {"0": [0, 11], "1": [4, 16]}
 
 
+@pytest.mark.parametrize("shaken", [True, False])
+def test_versions_that_a_broker_does_not_tell_in_the_asked_version_are_read_in_version_0(
+    made: Made, shaken: bool
+) -> None:
+    """KIP-511, also where the capture begins with them."""
+    wire = Wire()
+    old = response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), 18, 0, 1)
+    talk(wire.connect(shaken=shaken), (request(ApiVersionsRequest("me", "1"), 18, 4, 1), old), versions(2, (18, 0, 3)))
+    of = [(row["api_version"], row["error"], row["trouble"]) for row in made(wire)["requests"]]
+    assert of == [(4, 35, None), (2, 0, None)]
+
+
 def test_what_only_a_broker_knows_is_null(made: Made) -> None:
     wire = Wire()
     talk(wire.connect(), versions(1))

@@ -310,6 +310,15 @@ def test_an_answer_to_somebody_else_and_an_unknown_api_are_told(bench: Bench) ->
     assert second["trouble"]
 
 
+def test_an_answer_to_somebody_else_is_told_as_that_also_where_it_is_of_another_api(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(metadata(), 9)
+    client.ask(produce("t", batch(b"x")), 9)
+    asked, others = bench.exchanges
+    [one] = rows_of([asked._replace(response=others.response)])["requests"]
+    assert one["trouble"] == "the answer's correlation id is 2"
+
+
 def test_an_event_keeps_all_that_it_says() -> None:
     facts = {"seq": 5, "clock_ms": 1_700_003_600_000, "at_ns": 17, "broker": 2, "peer": "10.0.0.1", "more": [1, 2]}
     [row] = rows_of([Event("opened", facts)])["events"]
