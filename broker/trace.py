@@ -33,13 +33,13 @@ from kafkaproto.trace.format import (
     state,
     state_of_one,
 )
-from kafkaproto.trace.frames import cut_produce, without_records
+from kafkaproto.trace.frames import cut_produce, cut_unhandled, without_records
 
 if TYPE_CHECKING:
     from broker.faults.journal import ThrottleSeen
     from broker.metadata.image import Topic
     from broker.quota.entities import QuotaEntity
-    from broker.registry import RequestContext
+    from broker.registry import Peer, RequestContext
     from broker.replication.partition import Partition
     from broker.turn import Turn
 
@@ -97,10 +97,45 @@ class Recorder:
             kept, records = cut_produce(api, frame, body_at, request)
         else:
             kept = bytes(frame)
+        self._begun(context, handled_ns, kept, records)
+
+    def unread(self, context: RequestContext, frame: memoryview) -> None:
+        """A request that no handler is given, as its version is not offered, is about to be answered all the same (KIP-511)."""
+        self._begun(context, monotonic_ns(), *cut_unhandled(frame))
+
+    def _begun(self, context: RequestContext, handled_ns: int, kept: bytes, records: tuple[int, ...]) -> None:
         context.traced = Traced(
             next(self._seq), context.peer.received_ns or handled_ns, handled_ns, context.now_ms, kept, records
         )
         context.peer.outgoing = context
+
+    def refused(self, broker_id: int, peer: Peer, frame: memoryview, now_ms: int, why: str) -> None:
+        """A request gets no answer but the end of its connection."""
+        seq, now_ns = next(self._seq), monotonic_ns()
+        kept, records = cut_unhandled(frame)
+        self._trouble(now_ms, broker_id, peer, seq, why)
+        self._sink(
+            packed_exchange(
+                seq,
+                broker_id,
+                peer.connection_id,
+                now_ms,
+                peer.received_ns or now_ns,
+                now_ns,
+                now_ns,
+                0,
+                0,
+                CLOSES,
+                len(frame),
+                0,
+                kept,
+                b"",
+                records,
+                (),
+                now_ms,
+                0,
+            )
+        )
 
     def encode_fetch(self, api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
         """Encode a fetch response so that all its records are spliced in, small ones too: their places are wanted."""
@@ -166,9 +201,12 @@ class Recorder:
         node, traced = context.node, context.traced
         traced.woken()
         context.now_ms = node.turn.now_ms
-        facts = {"connection": context.peer.connection_id, "of": traced.seq, "why": UNANSWERED}
-        self.event(context.now_ms, node.broker_id, "trouble", facts)
+        self._trouble(context.now_ms, node.broker_id, context.peer, traced.seq, UNANSWERED)
         return context, monotonic_ns(), 0, 0, 0, b"", (), False
+
+    def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
+        """What is wrong with an exchange is told in front of it."""
+        self.event(at_ms, broker_id, "trouble", {"connection": peer.connection_id, "of": seq, "why": why})
 
     def watch(self, turn: Turn, partitions: Sequence[Partition]) -> None:
         """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.

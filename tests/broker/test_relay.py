@@ -197,6 +197,20 @@ def test_versions_that_a_broker_does_not_tell_in_the_asked_version_are_read_in_v
     assert seen.response.api_keys == offered
 
 
+def test_versions_that_no_broker_is_asked_for_are_told_as_the_answer_that_the_client_gets() -> None:
+    """KIP-511: the request of a version that nobody knows stays here; its header is told."""
+    bench = Bench()
+    out = bytearray()
+    encode_request_header(RequestHeader(ApiKey.API_VERSIONS, 99, 5, "me"), out)
+    on, back = bench.relay.requested(frame(bytes(out) + b"secret"), 10)
+    [one] = bench.told
+    assert on == b"" and frame(one.response) == back and one.request == bytes(out)
+    seen = Decoded(one)
+    assert (list(seen.errors()), one.answered, one.seq, one.received_ns, one.ready_ns) == ([35], True, 1, 10, 10)
+    bench.exchange(ApiVersionsRequest(), ApiVersionsResponse(), ApiKey.API_VERSIONS, 0)
+    assert [one.seq for one in bench.told] == [1, 2]
+
+
 def test_tokens_of_sasl_go_through_and_are_not_kept() -> None:
     bench = Bench()
     bench.exchange(SaslHandshakeRequest("PLAIN"), SaslHandshakeResponse(0, ["PLAIN"]), ApiKey.SASL_HANDSHAKE, 0)
