@@ -144,6 +144,7 @@ class Connection:
     def _after_work(self) -> None:
         frames = self._frames
         if self.closed:
+            self._abandon()  # its handler may have parked it since
             self._record_end(sent=False)
             frames.release()
             return
@@ -228,11 +229,14 @@ class Connection:
             self.node.journal.throttle_ended(self.connection_id, self.node.turn.now_ms)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
+        self._abandon()
+        if not self._working:
+            self._frames.release()
+
+    def _abandon(self) -> None:
         if self.parked is not None:
             self.parked.abandon()
             self.parked = None
-        if not self._working:
-            self._frames.release()
 
     def _record_end(self, *, sent: bool) -> None:
         """The answer of the request in progress got out, or did not, or there will be none."""

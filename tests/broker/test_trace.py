@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
 from broker.testing.memory import VirtualCluster
 from broker.trace import _heads
-from kafkaproto.api import codec
+from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header
@@ -203,6 +204,23 @@ def test_a_request_whose_connection_goes_while_it_is_parked_is_recorded_without_
     client.connection.lost()
     one = assert_given_up(bench, client.connection.connection_id)
     assert (one.clock_ms - one.handled_ms, one.wait_ns > 0) == (200, True)
+
+
+def test_a_request_whose_connection_goes_while_its_handler_works_is_recorded_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = bench.cluster.state.nodes[0]
+    handler = node.apis[ApiKey.FETCH].handler
+
+    def closing(context: Any, request: Any) -> Any:
+        context.peer.close()
+        return handler(context, request)
+
+    monkeypatch.setattr(node, "apis", {ApiKey.FETCH: replace(node.apis[ApiKey.FETCH], handler=closing)})
+    client = bench.cluster.connect()
+    client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
+    bench.cluster.advance(600)
+    assert_given_up(bench, client.connection.connection_id)
 
 
 def test_a_held_answer_whose_connection_goes_is_recorded_without_an_answer() -> None:
