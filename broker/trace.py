@@ -51,14 +51,32 @@ LARGE_BATCH_BYTES = 8 * 1024
 
 
 class Traced:
-    """One request on its way: what the trace has of it until it is answered."""
+    """One request on its way: what the trace has of it until it is answered. silent: it awaits no answer (acks=0)."""
 
-    __slots__ = ("handled_ms", "handled_ns", "parked_ns", "received_ns", "records", "request", "seq", "wait_ns")
+    __slots__ = (
+        "handled_ms",
+        "handled_ns",
+        "parked_ns",
+        "received_ns",
+        "records",
+        "request",
+        "seq",
+        "silent",
+        "wait_ns",
+    )
 
     def __init__(
-        self, seq: int, received_ns: int, handled_ns: int, handled_ms: int, request: bytes, records: tuple[int, ...]
+        self,
+        seq: int,
+        received_ns: int,
+        handled_ns: int,
+        handled_ms: int,
+        request: bytes,
+        records: tuple[int, ...],
+        silent: bool,
     ) -> None:
         self.seq = seq
+        self.silent = silent
         self.received_ns = received_ns
         self.handled_ns = handled_ns
         self.handled_ms = handled_ms
@@ -92,21 +110,20 @@ class Recorder:
     def begun(self, context: RequestContext, api: Codec, frame: memoryview, body_at: int, request: Any) -> None:
         """A request was decoded, and its handler is about to begin. `frame` is not kept."""
         handled_ns = monotonic_ns()
-        records: tuple[int, ...] = ()
         if api.key == ApiKey.PRODUCE:
-            kept, records = cut_produce(api, frame, body_at, request)
+            self._begun(context, handled_ns, *cut_produce(api, frame, body_at, request), silent=request.acks == 0)
         else:
-            kept = bytes(frame)
-        self._begun(context, handled_ns, kept, records)
+            self._begun(context, handled_ns, bytes(frame), ())
 
     def unread(self, context: RequestContext, frame: memoryview) -> None:
         """A request that no handler is given, as its version is not offered, is about to be answered all the same (KIP-511)."""
         self._begun(context, monotonic_ns(), *cut_unhandled(frame))
 
-    def _begun(self, context: RequestContext, handled_ns: int, kept: bytes, records: tuple[int, ...]) -> None:
-        context.traced = Traced(
-            next(self._seq), context.peer.received_ns or handled_ns, handled_ns, context.now_ms, kept, records
-        )
+    def _begun(
+        self, context: RequestContext, handled_ns: int, kept: bytes, records: tuple[int, ...], silent: bool = False
+    ) -> None:
+        received_ns = context.peer.received_ns or handled_ns
+        context.traced = Traced(next(self._seq), received_ns, handled_ns, context.now_ms, kept, records, silent)
         context.peer.outgoing = context
 
     def refused(self, broker_id: int, peer: Peer, frame: memoryview, now_ms: int, why: str) -> None:
@@ -201,7 +218,8 @@ class Recorder:
         node, traced = context.node, context.traced
         traced.woken()
         context.now_ms = node.turn.now_ms
-        self._trouble(context.now_ms, node.broker_id, context.peer, traced.seq, UNANSWERED)
+        if not traced.silent:
+            self._trouble(context.now_ms, node.broker_id, context.peer, traced.seq, UNANSWERED)
         return context, monotonic_ns(), 0, 0, 0, b"", (), False
 
     def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:

@@ -232,6 +232,16 @@ def test_a_held_answer_whose_connection_goes_is_recorded_without_an_answer() -> 
     assert_given_up(bench, client.connection.connection_id)
 
 
+def test_a_held_request_that_awaits_no_answer_lacks_none_when_its_connection_goes() -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, producer_byte_rate=1000.0)
+    client = bench.cluster.connect()
+    client.send(produce_of_bytes(client, "t", 100_000, version=5, acks=0), 5)
+    client.connection.lost()
+    [one] = bench.exchanges
+    assert not one.answered and bench.events("throttle") and bench.events("closed") and not bench.events("trouble")
+
+
 @pytest.mark.parametrize("release", ["1.1", "4.0"])
 def test_a_request_whose_answer_cannot_be_built_is_recorded_without_one(
     release: str, monkeypatch: pytest.MonkeyPatch
