@@ -51,13 +51,14 @@ LARGE_BATCH_BYTES = 8 * 1024
 
 
 class Traced:
-    """One request on its way: what the trace has of it until it is answered. silent: it awaits no answer (acks=0)."""
+    """One request on its way: what the trace of `recorder` has of it until it is answered. silent: it awaits no answer (acks=0)."""
 
     __slots__ = (
         "handled_ms",
         "handled_ns",
         "parked_ns",
         "received_ns",
+        "recorder",
         "records",
         "request",
         "seq",
@@ -67,6 +68,7 @@ class Traced:
 
     def __init__(
         self,
+        recorder: Recorder,
         seq: int,
         received_ns: int,
         handled_ns: int,
@@ -75,6 +77,7 @@ class Traced:
         records: tuple[int, ...],
         silent: bool,
     ) -> None:
+        self.recorder = recorder
         self.seq = seq
         self.silent = silent
         self.received_ns = received_ns
@@ -123,7 +126,7 @@ class Recorder:
         self, context: RequestContext, handled_ns: int, kept: bytes, records: tuple[int, ...], silent: bool = False
     ) -> None:
         received_ns = context.peer.received_ns or handled_ns
-        context.traced = Traced(next(self._seq), received_ns, handled_ns, context.now_ms, kept, records, silent)
+        context.traced = Traced(self, next(self._seq), received_ns, handled_ns, context.now_ms, kept, records, silent)
         context.peer.outgoing = context
 
     def refused(self, broker_id: int, peer: Peer, frame: memoryview, now_ms: int, why: str) -> None:
@@ -180,12 +183,14 @@ class Recorder:
 
     def ended(self, one: RequestContext | Outgoing, sent: bool) -> None:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
-        the connection went before it was out, or made."""
-        if type(one) is not tuple:
-            one = self._given_up(one)
-        sent_ns = monotonic_ns() if sent else 0
-        context, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = one
+        the connection went before it was out, or made. One that began in another recorder's trace has a number of that, and is left out."""
+        context: Any = one[0] if isinstance(one, tuple) else one
         traced = context.traced
+        if traced.recorder is not self:
+            return
+        made: Outgoing = one if isinstance(one, tuple) else self._given_up(context)
+        sent_ns = monotonic_ns() if sent else 0
+        _, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = made
         response: Buffer = out[LENGTH_BYTES:]
         lengths: tuple[int, ...] = ()
         if splices:
@@ -295,7 +300,9 @@ class Recorder:
     def throttle(self, context: RequestContext, seen: ThrottleSeen) -> None:
         """A decision to throttle: of which exchange, and why."""
         reason = seen.reason
-        facts = {"of": None if context.traced is None else context.traced.seq, "connection": seen.connection_id}
+        traced = context.traced
+        of = traced.seq if traced is not None and traced.recorder is self else None
+        facts: dict[str, Any] = {"of": of, "connection": seen.connection_id}
         facts |= {name: getattr(reason, name) for name in _REASON if hasattr(reason, name)}
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))

@@ -426,6 +426,29 @@ def test_sequence_numbers_count_everything_once(bench: Bench) -> None:
     assert seen == list(range(1, len(seen) + 1))
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_request_that_began_in_one_trace_is_not_in_the_next(lost: bool) -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, consumer_byte_rate=1.0)
+    client = bench.cluster.connect()
+    client.ask(produce("t", batch(b"x"), partition=1), 5)
+    for offset in (0, 1):
+        client.send(fetch(("t", 1, offset), max_wait_ms=500, min_bytes=1), 6)
+        first, bench.entries = bench.entries, []
+        bench.cluster.state.record(recorder_into(bench.entries))
+        if lost:
+            client.connection.lost()
+        bench.cluster.advance(200_000)
+        assert first and bench.exchanges == [] and bench.events("trouble") == []
+        assert [one["of"] for one in bench.events("throttle")] == ([None] if offset and not lost else [])
+        if lost:
+            client = bench.cluster.connect()
+    client.ask(metadata(), 1)
+    [one] = bench.exchanges
+    seqs = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in bench.entries]
+    assert one.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
+
+
 def test_P15_every_move_of_a_high_watermark_is_recorded_on_each_replica_before_acks_all_is_answered() -> None:
     bench = Bench(brokers=3)
     bench.cluster.topic("all", 1, 3)
