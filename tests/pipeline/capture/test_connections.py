@@ -281,6 +281,59 @@ def test_lost_packets_with_the_beginnings_of_frames_are_followed_by_the_next_fra
     assert [one["why"] for one in events(tables, "unreadable")] == ["an answer whose request is not in the capture"]
 
 
+OTHERS = "the answer's correlation id is {}"
+
+
+def test_answers_that_are_exchanged_or_nobodys_are_told_as_others(made: Made) -> None:
+    """Nothing is missing, so the next answer is that of the oldest request. What nobody waits for is told beside, and the rest is as it was."""
+    wire = Wire()
+    line = wire.connect()
+    talk(line, versions(1))
+    line.says(CLIENT, named(2)[0] + fetched(3)[0] + produced(4, acks=0)[0])
+    line.says(SERVER, fetched(3)[1] + named(2)[1])
+    talk(line, (named(5)[0], named(99)[1]), named(6))
+    line.says(SERVER, named(98)[1])
+    talk(line, named(7), named(8))
+    line.close()
+    tables = made(wire)
+    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"]}
+    others = {2: OTHERS.format(3), 3: OTHERS.format(2), 5: OTHERS.format(99)}
+    assert troubles == {number: others.get(number) for number in range(1, 9)}
+    assert [row["answered"] for row in tables["requests"]] == [row["acks"] is None for row in tables["requests"]]
+    assert not any(row["partial"] for row in tables["requests"]) and not events(tables, "trouble")
+    assert [one["bytes"] for one in events(tables, "unreadable")] == [len(named(98)[1]) - 4]
+
+
+@pytest.mark.parametrize(
+    "where", ["in mid-stream", "behind a hole", "behind what cannot be read", "behind half a produce"]
+)
+def test_where_something_may_be_missing_an_answer_is_known_by_its_correlation_id(made: Made, where: str) -> None:
+    wire = Wire()
+    line = wire.connect(shaken=where != "in mid-stream")
+    numbered = produced(3) if where == "behind half a produce" else versions(3)
+    if where == "in mid-stream":
+        line.says(CLIENT, versions(3)[0])
+    else:
+        talk(line, versions(1))
+        if where == "behind a hole":
+            line.lose(CLIENT, versions(2)[0])
+        elif where == "behind what cannot be read":
+            line.says(CLIENT, frame(b"\x7f\xff" + bytes(30)))
+        line.says(CLIENT, numbered[0])
+    line.says(CLIENT, b"".join(versions(n)[0] for n in (4, 5)))
+    line.says(SERVER, versions(2)[1] + versions(4)[1] + versions(5)[1])
+    talk(line, *(versions(n) for n in range(6, 40)))
+    line.close()
+    tables = made(wire, 150 if where == "behind half a produce" else 1 << 18)
+    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]}
+    assert list(troubles) == [3] and (troubles[3] == NO_ANSWER or "only the beginning" in troubles[3])
+    assert numbers(tables)[-36:] == list(range(4, 40))
+    unpaired = [
+        one for one in events(tables, "unreadable") if one["why"] == "an answer whose request is not in the capture"
+    ]
+    assert len(unpaired) == (where != "in mid-stream"), "there it is passed over, as nobody waits for it"
+
+
 def test_lost_answers_are_told_of_their_requests(made: Made) -> None:
     wire = Wire()
     line = wire.connect()
