@@ -34,6 +34,7 @@ from kafkaproto.messages.metadata import (
 from kafkaproto.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkaproto.trace.pcap import RST, file_header, record
+from pipeline.capture import job as capture_job
 from pipeline.capture.connections import CAPTURE_ENDS, End, Pair, Seen
 from pipeline.capture.conversation import NO_ANSWER
 from pipeline.capture.link import segment_of
@@ -545,3 +546,14 @@ def test_no_change_to_a_capture_makes_anything_raise(
     assert len(runs) + len(told) == 1
     for run in runs:
         assert [table for table, _ in batches(run)]
+
+
+def test_it_is_told_how_much_of_a_long_capture_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture_job, "ROWS_PER_BATCH", 10)
+    wire = Wire()
+    talk(wire.connect(), *(versions(n) for n in range(50)))
+    wire.write(tmp_path / "a.pcap")
+    [run], _ = runs_of(tmp_path)
+    noted: list[int] = []
+    assert list(capture_job._of_file(0, run, noted.append))
+    assert len(noted) > 5 and noted == sorted(noted) and noted[-1] == sum(run.sizes)

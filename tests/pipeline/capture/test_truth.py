@@ -191,7 +191,9 @@ def test_packets_of_the_kernel_from_any_place_on_give_all_that_is_whole_from_the
         assert Counter(one for of_connection in later.values() for one in of_connection[1:]) <= found, start
 
 
-def test_spark_makes_the_tables_that_are_made_without_it(spark: Any, recorded: Recorded, tmp_path: Path) -> None:
+def test_spark_makes_the_tables_that_are_made_without_it(
+    spark: Any, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a folder: a capture of real clients, one whose topics and brokers are named late, one that is torn, one that is none, a trace."""
     tap = recorded.tap
     folder = tmp_path / "in"
@@ -209,7 +211,11 @@ def test_spark_makes_the_tables_that_are_made_without_it(spark: Any, recorded: R
     torn.write_bytes(torn.read_bytes()[:-1])
     (folder / "bad.pcapng").write_bytes(b"no capture")
     counts, told = job.build(folder, tmp_path / "a", job.without_spark)
-    again, said = job.build(folder, tmp_path / "b", partial(job.with_spark, spark))
+    monkeypatch.setattr(job, "TOLD_EVERY_S", 0.01)
+    progress: list[str] = []
+    again, said = job.build(folder, tmp_path / "b", partial(job.with_spark, spark, progress=progress.append))
+    captured_bytes = sum(path.stat().st_size for path in folder.glob("*.pcap"))
+    assert f"0 of {captured_bytes / 1e6:,.0f} MB read, 0 %" in progress and "all is read" in progress[-1]
     assert sorted(counts) == ["late.pcap", "one.pcap", "r", "torn.pcap"]
     assert counts == again and sorted(told) == sorted(said) and len(told) == 2
     for table in TABLES:
