@@ -19,7 +19,7 @@ CLIENTS = f"""
     WITH total AS (SELECT sum(bytes_in + bytes_out) AS bytes FROM requests)
     SELECT {FAMILY} AS client, concat_ws(', ', sort_array(collect_set(software))) AS software, count(DISTINCT client_id) AS client_ids,
            count(DISTINCT run, conn) AS connections, count(1) AS requests,
-           sum(bytes_in + bytes_out) AS bytes, round(100 * sum(bytes_in + bytes_out) / max(total.bytes), 1) AS percent_of_bytes,
+           sum(bytes_in + bytes_out) AS bytes, round(100 * sum(bytes_in + bytes_out) / nullif(max(total.bytes), 0), 1) AS percent_of_bytes,
            round((max(ready_ns) - min(received_ns)) / 1e9, 1) AS seen_s, count_if(error <> 0) AS errors
     FROM requests CROSS JOIN total GROUP BY 1 ORDER BY bytes DESC
 """
@@ -63,14 +63,14 @@ def verdicts(tables: Tables) -> DataFrame:
         ), judged AS (
             SELECT u.client, u.api, u.newest, nth, k.release, low, high, u.requests, CASE
                 WHEN high IS NULL THEN CASE WHEN a.client IS NULL THEN '{BREAKS}' ELSE '{MISSING}' END
-                WHEN newest < low AND newest = coalesce(h.versions[1], -1) THEN '{UNKNOWN}'
+                WHEN newest < low AND newest = coalesce(get(h.versions, 1), -1) THEN '{UNKNOWN}'
                 WHEN newest < low THEN '{BREAKS}'
                 WHEN newest <= high THEN '{WORKS}'
                 WHEN a.client IS NULL THEN '{BREAKS}'
                 ELSE '{OLDER}' END AS verdict
             FROM used u CROSS JOIN known k
             LEFT JOIN offered o ON o.release = k.release AND o.api_key = u.api_key
-            LEFT JOIN here h ON h.run = u.run AND CAST(h.api_key AS int) = u.api_key
+            LEFT JOIN here h ON h.run = u.run AND try_cast(h.api_key AS int) = u.api_key
             LEFT JOIN asking a ON a.run = u.run AND a.client = u.client
         )
         SELECT client, release, min_by(verdict, array_position(array{WORST_FIRST}, verdict)) AS verdict,

@@ -28,14 +28,14 @@ def answer(before: str, after: str) -> Answer:
     FROM both GROUP BY client, api, api_version HAVING before = 0 OR after = 0 ORDER BY client, api, api_version
     """
     counts = f"""{both}
-    SELECT client, api, {pairs}, round(count_if(side = 'after') / count_if(side = 'before'), 2) AS ratio
+    SELECT client, api, {pairs}, round(count_if(side = 'after') / nullif(count_if(side = 'before'), 0), 2) AS ratio
     FROM both GROUP BY client, api
-    HAVING before > 0 AND after > 0 AND abs(after - before) > 10 AND greatest(after / before, before / after) >= {COUNTS_DIFFER}
-    ORDER BY greatest(after / before, before / after) DESC, client, api
+    HAVING before > 0 AND after > 0 AND abs(after - before) > 10 AND greatest(after / nullif(before, 0), before / nullif(after, 0)) >= {COUNTS_DIFFER}
+    ORDER BY greatest(after / nullif(before, 0), before / nullif(after, 0)) DESC, client, api
     """
     errors = f"""{both}
     SELECT client, api, error, {pairs} FROM both WHERE error <> 0 GROUP BY client, api, error
-    HAVING before = 0 OR after = 0 OR greatest(after / before, before / after) >= 2 ORDER BY client, api, error
+    HAVING before = 0 OR after = 0 OR greatest(after / nullif(before, 0), before / nullif(after, 0)) >= 2 ORDER BY client, api, error
     """
     measures = f"""{both}, measured AS (
         SELECT api, side, count(1) AS requests, percentile_approx((ready_ns - received_ns) / 1e6, array(0.5, 0.95), 1000) AS ms,

@@ -34,7 +34,7 @@ RECORDS = f"""
     WITH carried AS (
         SELECT p.run, p.seq, sum(p.records) AS records FROM partitions p WHERE p.api = 'Fetch' GROUP BY p.run, p.seq
     )
-    SELECT CASE WHEN records = 0 THEN -1 ELSE CAST(floor(log2(records)) AS int) END AS power_of_two, count(1) AS fetches
+    SELECT CASE WHEN records <= 0 THEN -1 ELSE CAST(floor(log2(records)) AS int) END AS power_of_two, count(1) AS fetches
     FROM (SELECT r.run, r.seq, coalesce(c.records, 0) AS records FROM requests r LEFT JOIN carried c ON c.run = r.run AND c.seq = r.seq
           WHERE {CONSUMING})
     GROUP BY 1 ORDER BY 1

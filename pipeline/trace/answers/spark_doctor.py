@@ -33,10 +33,11 @@ QUERIES = f"""
             FROM mine GROUP BY query, run, conn) GROUP BY query
     )
     SELECT a.query, consumers, connections, fetches, list_offsets, requests, coalesce(c.records, 0) AS records,
-           round(1000 * requests / c.records, 1) AS requests_per_1000_records, round(list_offsets / fetches, 1) AS list_offsets_per_fetch,
-           CAST(2 * c.records / nullif(list_offsets, 0) AS bigint) AS records_per_poll, CAST(c.bytes / fetches AS bigint) AS bytes_per_fetch,
-           largest_fetch_bytes, fetch_max_bytes, empty_fetches, c.bytes_again, round(100 * throttled_ms / open_ms, 1) AS percent_throttled,
-           throttled_ms, literal_rack
+           round(1000 * requests / nullif(c.records, 0), 1) AS requests_per_1000_records,
+           round(list_offsets / nullif(fetches, 0), 1) AS list_offsets_per_fetch,
+           CAST(2 * c.records / nullif(list_offsets, 0) AS bigint) AS records_per_poll,
+           CAST(c.bytes / nullif(fetches, 0) AS bigint) AS bytes_per_fetch,
+           largest_fetch_bytes, fetch_max_bytes, empty_fetches, c.bytes_again, round(100 * throttled_ms / nullif(open_ms, 0), 1) AS percent_throttled, throttled_ms, literal_rack
     FROM asked a JOIN opened o ON o.query = a.query LEFT JOIN carried c ON c.query = a.query ORDER BY requests DESC
 """
 
