@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkaproto.trace.format import TraceError
 from pipeline.session import local_session
 from pipeline.trace.audit import conversation, durability, limits, metadata, offsets, sessions, throttling, transactions
+from pipeline.trace.audit.command import ALL_HOLD, FAILED, UNREADABLE, WARNED, Arguments, to_the_end
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
 from pipeline.trace.store import Store, StoreError
 from pipeline.trace.tables import build, with_spark
@@ -30,7 +30,6 @@ RULES: tuple[Rule, ...] = tuple(
         key=lambda rule: (int(rule.number.split()[0]), rule.number),
     )
 )
-ALL_HOLD, WARNED, FAILED, UNREADABLE = 0, 1, 2, 3
 
 
 def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
@@ -127,20 +126,20 @@ def remarks(store: Store, tables: Tables) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: as `status`, and 3 where there are no tables, or no trace to make them of."""
-    parser = argparse.ArgumentParser(prog="python -m pipeline.trace.audit", description="Rules over recorded traffic.")
+    """Exit status: as `status`; UNREADABLE where there are no tables, or no trace to make them of; UNFINISHED when it fails."""
+    parser = Arguments("python -m pipeline.trace.audit", "Rules over recorded traffic.")
     parser.add_argument("out", type=Path, help="the folder of the tables")
     parser.add_argument("--trace", type=Path, help="bring the tables up to this trace first")
     parser.add_argument("--json", type=Path, help="a file for the same as JSON")
     options = parser.parse_args(arguments)
-    try:
+
+    def work() -> int:
         if options.trace is None and not (options.out.is_dir() and Store(options.out).manifest()):
             raise StoreError(f"{options.out} holds no tables: make some with python -m pipeline.trace.tables TRACE OUT")
         with local_session("kafkaproto audit") as spark:
             return _run(spark, options)
-    except (TraceError, StoreError, OSError) as error:
-        sys.stderr.write(f"audit: {error}\n")
-        return UNREADABLE
+
+    return to_the_end("audit", work)
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> int:

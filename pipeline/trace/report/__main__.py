@@ -25,7 +25,8 @@ from pipeline.session import local_session
 from pipeline.sources import runs_of
 from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, racks, spark_doctor, throttles, what_if
 from pipeline.trace.answers.answer import Answer, Found, found
-from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, left_out, remarks, status, text, verdict
+from pipeline.trace.audit.__main__ import RULES, as_json, left_out, remarks, status, text, verdict
+from pipeline.trace.audit.command import Arguments, to_the_end
 from pipeline.trace.audit.rule import NAMES, Outcome, Rule, Tables, outcome
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, parquet_name
@@ -201,10 +202,8 @@ def _facts(tables: Tables, run: str, notes: list[str], wanted: Wanted, results: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 nothing is broken, 1 only rules of severity "warning", 2 a rule of severity "error", 3 there is nothing to read."""
-    parser = argparse.ArgumentParser(
-        prog="kafkaproto report", description="What recorded traffic says, as one page.", allow_abbrev=False
-    )
+    """Exit status: see `pipeline.trace.audit.command.STATUSES`."""
+    parser = Arguments("kafkaproto report", "What recorded traffic says, as one page.")
     parser.add_argument(
         "trace", type=Path, help="a folder with files *.kptrace or captures, one such file, or a folder of tables"
     )
@@ -212,20 +211,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--run", help="of several recordings this one; without it the latest")
     parser.add_argument("--against", metavar="RUN", help="tell what differs from this run")
     parser.add_argument(
-        "--release", default=RELEASE, help=f"the broker release that clients are held against ({RELEASE})"
+        "--release",
+        default=RELEASE,
+        type=_release,
+        help=f"the broker release that clients are held against ({RELEASE})",
     )
     parser.add_argument("--json", type=Path, help="a file for what the rules say, for machines")
     options = parser.parse_args(arguments)
+    return to_the_end("kafkaproto report", partial(_told, options))
+
+
+def _release(name: str) -> str:
     try:
-        releases.versions(options.release)
-        wanted = _wanted(options)
-        if wanted.trace is not None:
-            runs_of(wanted.trace)  # a session takes seconds: what is not there is told before
-        with local_session("kafkaproto report") as spark:
-            path, outcomes, notes = make(spark, wanted, Progress())
-    except (TraceError, StoreError, OSError, ValueError) as error:
-        sys.stderr.write(f"kafkaproto report: {error}\n")
-        return UNREADABLE
+        releases.versions(name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name
+
+
+def _told(options: argparse.Namespace) -> int:
+    wanted = _wanted(options)
+    if wanted.trace is not None:
+        runs_of(wanted.trace)  # a session takes seconds: what is not there is told before
+    with local_session("kafkaproto report") as spark:
+        path, outcomes, notes = make(spark, wanted, Progress())
     sys.stdout.write(text(outcomes, notes))
     if options.json is not None:
         options.json.write_text(json.dumps(as_json(outcomes, notes), indent=1) + "\n")

@@ -17,7 +17,10 @@ import pytest
 from kafkaproto.trace.format import Exchange
 from kafkaproto.trace.pcap import End, Talk, file_header
 from pipeline.capture.files import Capture
+from pipeline.session import JvmGone
 from pipeline.trace.answers.answer import Found, Query
+from pipeline.trace.audit.__main__ import main as audited
+from pipeline.trace.audit.command import UNFINISHED, UNREADABLE
 from pipeline.trace.audit.rule import Tables, outcome
 from pipeline.trace.report import figures
 from pipeline.trace.report.__main__ import ANSWERS, RULES, Progress, Wanted, main, make
@@ -223,24 +226,56 @@ def test_a_table_that_is_long_says_how_long() -> None:
     assert "The first 40 of 1,000 rows." in table_html(["a"], [{"a": i} for i in range(1000)])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["nowhere"], "nowhere holds no trace"),
-        ([".", "--release", "7.7"], "release '7.7' is not known"),
-    ],
-)
 def test_the_command_says_what_is_missing(
-    arguments: list[str],
-    complaint: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(arguments) == 3
+    assert main(["nowhere"]) == UNREADABLE
     said = capsys.readouterr()
-    assert said.out == "" and complaint in said.err
+    assert said.out == "" and "nowhere holds no trace" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"), [([".", "--release", "7.7"], "release '7.7' is not known"), ([], "trace")]
+)
+def test_wrong_arguments_are_no_finding(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """argparse's own status for them is that of a broken rule."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == UNREADABLE and complaint in capsys.readouterr().err
+
+
+def test_what_nobody_expects_is_no_finding(
+    spark: Any, report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark's own failure and an error of this program have a status of their own, which no verdict has, and a clear last line."""
+
+    def of_spark(spark: Any, *_: object) -> None:
+        spark.sql("SELECT 1 / 0").collect()
+
+    def of_ours(*_: object) -> None:
+        raise KeyError("a column")
+
+    def of_the_machine(*_: object) -> None:
+        raise JvmGone(137, ["no memory"])
+
+    monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("pipeline.trace.audit.__main__.local_session", lambda name: nullcontext(spark))
+    told = {
+        of_spark: "ArithmeticException: [DIVIDE_BY_ZERO]",
+        of_ours: "KeyError: 'a column'",
+        of_the_machine: "ended with status 137",
+    }
+    for failure, why in told.items():
+        monkeypatch.setattr("pipeline.trace.report.__main__.make", failure)
+        monkeypatch.setattr("pipeline.trace.audit.__main__._run", failure)
+        for command in (main, audited):
+            assert command([str(report.parent)]) == UNFINISHED not in range(4)
+            said = capsys.readouterr()
+            assert said.out == "" and "it failed, which says nothing of the traffic (exit status 4)" in said.err
+            assert why in said.err.splitlines()[-1], said.err
 
 
 def test_the_command_makes_the_page_of_tables_and_tells_machines(
