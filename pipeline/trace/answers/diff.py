@@ -5,7 +5,7 @@ For a client or a broker that was changed between them. Client-ids are taken wit
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import FAMILY, Answer, Query
+from pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Query
 
 FEWEST = 30
 """Requests on both sides before their sizes and times are compared."""
@@ -40,7 +40,7 @@ def answer(before: str, after: str) -> Answer:
     measures = f"""{both}, measured AS (
         SELECT api, side, count(1) AS requests, percentile_approx((ready_ns - received_ns) / 1e6, array(0.5, 0.95), 1000) AS ms,
                percentile_approx(bytes_in, array(0.5, 0.95), 1000) AS bytes_in, percentile_approx(bytes_out, array(0.5, 0.95), 1000) AS bytes_out
-        FROM both GROUP BY api, side
+        FROM both WHERE NOT ({GIVEN_UP}) GROUP BY api, side
     ), paired AS (
         SELECT b.api, b.requests AS before_requests, a.requests AS after_requests, stack(6,
                  'p50 ms', b.ms[0], a.ms[0], 'p95 ms', b.ms[1], a.ms[1],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import FAMILY, Answer, Query
+from pipeline.trace.answers.answer import FAMILY, WHOLE, Answer, Query
 
-CONSUMING = "api = 'Fetch' AND coalesce(replica_id, -1) < 0"
+CONSUMING = f"api = 'Fetch' AND coalesce(replica_id, -1) < 0 AND {WHOLE}"
 
 CLIENTS = f"""
     WITH sizes AS (
