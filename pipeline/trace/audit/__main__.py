@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from pipeline.session import local_session
 from pipeline.trace.audit import conversation, durability, limits, metadata, offsets, sessions, throttling, transactions
 from pipeline.trace.audit.command import ALL_HOLD, FAILED, UNREADABLE, WARNED, Arguments, to_the_end
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
+from pipeline.trace.progress import Progress
 from pipeline.trace.store import Store, StoreError
 from pipeline.trace.tables import build, with_spark
 
@@ -32,8 +33,23 @@ RULES: tuple[Rule, ...] = tuple(
 )
 
 
+def asked(rule: Rule, tables: Tables, note: Callable[[str], None]) -> Outcome:
+    """Its outcome; `note` is told before it is asked for."""
+    note(f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}")
+    return outcome(rule, tables)
+
+
 def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
     return [outcome(rule, tables) for rule in rules]
+
+
+def of_each_run(rule: Rule, tables: Tables) -> dict[str, Outcome]:
+    """Run to what became of the rule there, without worst rows: of runs in which it checked something."""
+    from pyspark.sql.functions import expr
+
+    rows = rule.check(tables).groupBy("run")
+    counts = rows.agg(expr("count(broken)"), expr("count_if(broken)"), expr("count_if(broken IS NULL)")).collect()
+    return {run: Outcome(rule, checked, broken, None, [], left) for run, checked, broken, left in counts if checked}
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
@@ -143,14 +159,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> int:
+    progress = Progress()
     if options.trace is not None:
-        _, told = build(options.trace, options.out, partial(with_spark, spark))
-        for one in told:
+        progress.note(f"tables of {options.trace}")
+        _, said = build(options.trace, options.out, partial(with_spark, spark, progress=progress.note))
+        for one in said:
             sys.stderr.write(f"audit: {one.text}\n")
     store = Store(options.out)
     with store.at_work():
         tables = Tables.of(spark, options.out)
-        outcomes, notes = audit(tables), remarks(store, tables)
+        outcomes = [asked(rule, tables, progress.note) for rule in RULES]
+        notes = remarks(store, tables)
     sys.stdout.write(text(outcomes, notes))
     if options.json is not None:
         options.json.write_text(json.dumps(as_json(outcomes, notes), indent=1) + "\n")
