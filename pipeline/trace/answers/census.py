@@ -24,9 +24,18 @@ CLIENTS = f"""
     FROM requests CROSS JOIN total GROUP BY 1 ORDER BY bytes DESC
 """
 
+OFFERED = """here AS (
+            SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
+            FROM events WHERE kind = 'meta'
+        )"""
+"""SQL: which versions of an API the recorded broker offers, lowest and highest."""
+
 VERSIONS = f"""
-    SELECT {FAMILY} AS client, api, api_version, count(1) AS requests, sum(bytes_in + bytes_out) AS bytes
-    FROM requests WHERE api IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    WITH {OFFERED}
+    SELECT {FAMILY} AS client, api, api_version, max(get(versions, 0)) AS offered_from, max(get(versions, 1)) AS offered_to,
+           count(1) AS requests, sum(bytes_in + bytes_out) AS bytes
+    FROM requests r LEFT JOIN here h ON h.run = r.run AND try_cast(h.api_key AS int) = r.api_key
+    WHERE api IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
 ERRORS = f"""
@@ -53,10 +62,7 @@ def verdicts(tables: Tables) -> DataFrame:
         [(i, name) for i, name in enumerate(known)], "nth int, release string"
     ).createOrReplaceTempView("known")
     return spark.sql(f"""
-        WITH here AS (
-            SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
-            FROM events WHERE kind = 'meta'
-        ), asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM requests WHERE api = 'ApiVersions'),
+        WITH {OFFERED}, asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM requests WHERE api = 'ApiVersions'),
         used AS (
             SELECT run, {FAMILY} AS client, api_key, api, max(api_version) AS newest, min(api_version) AS oldest, count(1) AS requests
             FROM requests WHERE api_key IS NOT NULL AND api <> 'ApiVersions' GROUP BY 1, 2, 3, 4
@@ -87,7 +93,7 @@ ANSWER = Answer(
     (
         Query("clients", "each kind of client: numbers and UUIDs in client-ids are left out", CLIENTS),
         Query("verdicts", "whether a broker of another release takes what each client sent", verdicts),
-        Query("versions", "requests of each API and version", VERSIONS),
+        Query("versions", "requests of each API and version, and the versions that the broker offers", VERSIONS),
         Query("errors", "error codes that were answered", ERRORS),
     ),
 )

@@ -31,6 +31,7 @@ from pipeline.trace.answers import (
     ledger,
     racks,
     recording,
+    repeats,
     spark_doctor,
     throttles,
     what_if,
@@ -52,7 +53,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 ANSWERS: tuple[Answer, ...] = tuple(
     one.ANSWER
-    for one in (recording, throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor)
+    for one in (recording, throttles, what_if, ledger, repeats, latency, fetch_sizes, racks, census, spark_doctor)
 )
 PAGE = "report.html"
 SMALL_REQUESTS = 200_000

@@ -40,6 +40,7 @@ SHORT = {
     "throttles": "Throttles",
     "what-if": "What if",
     "ledger": "Delivery",
+    "repeats": "Repeats",
     "latency": "Latency",
     "fetch-sizes": "Fetch sizes",
     "racks": "Racks",
