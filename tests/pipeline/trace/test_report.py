@@ -344,7 +344,6 @@ def test_of_several_recordings_the_page_names_the_others_and_the_status_is_of_al
     )
     assert main([str(trace), "--run", "late"]) == 0
     assert "which --run shows: early; no rule was held against them" in capsys.readouterr().out
-    assert main([str(trace), "--run", "early"]) == 2
 
 
 def test_a_file_that_is_nothing_and_a_capture_of_something_else_are_told_and_a_folder_of_captures_is_read(
