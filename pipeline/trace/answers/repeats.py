@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from pipeline.trace.answers.answer import FAMILY, Answer, Query
 
+NAMES = "names AS (SELECT run, conn, min(client_id) AS client_id FROM requests GROUP BY run, conn)"
+"""SQL: whose a connection is: few rows, so that no table of requests has to be joined with one of partitions."""
+
 PRODUCED = f"""
-    WITH sent AS (
-        SELECT b.run, coalesce(b.topic, b.topic_id) AS topic, b.partition, producer_id, producer_epoch, base_sequence,
-               min({FAMILY}) AS client, count(DISTINCT b.seq) AS times, count(DISTINCT b.base_offset) AS offsets
-        FROM batches b JOIN requests r ON r.run = b.run AND r.seq = b.seq
-        WHERE b.api = 'Produce' AND producer_id >= 0 AND base_sequence >= 0
-        GROUP BY b.run, coalesce(b.topic, b.topic_id), b.partition, producer_id, producer_epoch, base_sequence
-        HAVING count(DISTINCT b.seq) > 1
+    WITH {NAMES}, sent AS (
+        SELECT run, coalesce(topic, topic_id) AS topic, partition, producer_id, producer_epoch, base_sequence, min(conn) AS conn,
+               count(1) AS times, min(base_offset) <> max(base_offset) AS stored_twice
+        FROM batches WHERE api = 'Produce' AND producer_id >= 0 AND base_sequence >= 0
+        GROUP BY run, coalesce(topic, topic_id), partition, producer_id, producer_epoch, base_sequence HAVING count(1) > 1
     )
-    SELECT client, topic, partition, count(1) AS batches, sum(times - 1) AS sent_again, max(times) AS most_times,
-           count_if(offsets > 1) AS stored_twice
-    FROM sent GROUP BY client, topic, partition ORDER BY sent_again DESC, client, topic, partition
+    SELECT /*+ BROADCAST(names) */ {FAMILY} AS client, topic, partition, count(1) AS batches, sum(times - 1) AS sent_again,
+           max(times) AS most_times, count_if(stored_twice) AS stored_twice
+    FROM sent JOIN names USING (run, conn) GROUP BY 1, 2, 3 ORDER BY sent_again DESC, client, topic, partition
 """
 
-FETCHED = """
-    WITH asked AS (
-        SELECT p.run, r.client_id, coalesce(p.topic, p.topic_id) AS topic, p.partition, asked_offset, count(1) AS times, sum(p.bytes) AS bytes,
-               max(p.bytes) AS once_bytes
-        FROM partitions p JOIN requests r ON r.run = p.run AND r.seq = p.seq
-        WHERE p.api = 'Fetch' AND asked_offset IS NOT NULL AND p.records > 0 AND coalesce(p.replica_id, -1) < 0
-        GROUP BY p.run, r.client_id, coalesce(p.topic, p.topic_id), p.partition, asked_offset HAVING count(1) > 1
+FETCHED = f"""
+    WITH {NAMES}, asked AS (
+        SELECT /*+ BROADCAST(names) */ run, client_id, coalesce(topic, topic_id) AS topic, partition, asked_offset, count(1) AS times,
+               sum(bytes) AS bytes, max(bytes) AS once_bytes
+        FROM partitions JOIN names USING (run, conn)
+        WHERE api = 'Fetch' AND asked_offset IS NOT NULL AND records > 0 AND coalesce(replica_id, -1) < 0
+        GROUP BY run, client_id, coalesce(topic, topic_id), partition, asked_offset HAVING count(1) > 1
     )
     SELECT client_id, topic, partition, count(1) AS offsets, sum(times - 1) AS asked_again, max(times) AS most_times,
            sum(bytes - once_bytes) AS bytes_again

@@ -28,7 +28,8 @@ AROUND = (0.5, 1.0, 2.0)
 
 CHARGED = f"""
     WITH kept AS (
-        SELECT r.run, r.seq, min(e.clock_ms) AS charged_ms, sum(try_cast(get_json_object(e.facts, '$.throttle_ms') AS bigint)) AS kept_ms
+        SELECT /*+ BROADCAST(r) */ r.run, r.seq, min(e.clock_ms) AS charged_ms,
+               sum(try_cast(get_json_object(e.facts, '$.throttle_ms') AS bigint)) AS kept_ms
         FROM requests r JOIN events e ON e.run = r.run AND try_cast(get_json_object(e.facts, '$.of') AS bigint) = r.seq
         WHERE partial AND NOT answered AND (throttle_quota = api OR throttle_quota = 'Request' AND api = 'Produce') AND e.kind = 'throttle'
         GROUP BY r.run, r.seq

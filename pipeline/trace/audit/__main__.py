@@ -35,18 +35,23 @@ RULES: tuple[Rule, ...] = tuple(
 
 def asked(rule: Rule, tables: Tables, note: Callable[[str], None]) -> Outcome:
     """Its outcome; `note` is told before it is asked for."""
-    note(f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}")
+    note(_named(rule))
     return outcome(rule, tables)
+
+
+def _named(rule: Rule) -> str:
+    return f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}"
 
 
 def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
     return [outcome(rule, tables) for rule in rules]
 
 
-def of_each_run(rule: Rule, tables: Tables) -> dict[str, Outcome]:
+def of_each_run(rule: Rule, tables: Tables, note: Callable[[str], None]) -> dict[str, Outcome]:
     """Run to what became of the rule there, without worst rows: of runs in which it checked something."""
     from pyspark.sql.functions import expr
 
+    note(_named(rule))
     rows = rule.check(tables).groupBy("run")
     counts = rows.agg(expr("count(broken)"), expr("count_if(broken)"), expr("count_if(broken IS NULL)")).collect()
     return {run: Outcome(rule, checked, broken, None, [], left) for run, checked, broken, left in counts if checked}

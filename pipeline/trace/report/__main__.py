@@ -164,9 +164,9 @@ def _tables(spark: SparkSession, store: Store, runs: Sequence[str]) -> Iterator[
 
 
 def _others(tables: Tables, runs: Sequence[str], progress: Progress) -> dict[str, list[Outcome]]:
-    progress.note(f"rules of the other runs of the trace ({len(runs)})")
+    progress.note(f"the other runs of the trace ({len(runs)})")
     found: dict[str, list[Outcome]] = {run: [] for run in runs}
-    for outcomes in _side_by_side(partial(of_each_run, tables=tables), RULES):
+    for outcomes in _side_by_side(partial(of_each_run, tables=tables, note=progress.note), RULES):
         for run, one in outcomes.items():
             found[run].append(one)
     return found
