@@ -114,8 +114,8 @@ class Parked:
 def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
     """Take one whole frame. Ends in `asker.answer`, now or later, or in `asker.refuse`."""
     size = len(frame)
-    if size < 4:
-        asker.refuse(f"a frame of {size} bytes holds no request header")
+    if size < _KEY_AND_VERSION.size:
+        _refuse(node, asker, frame, now_ms, f"a frame of {size} bytes holds no request header")
         return
     key, version = _KEY_AND_VERSION.unpack_from(frame)
     registration = node.apis.get(key)
@@ -127,7 +127,7 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
         header, position = REQUEST_HEADERS[api.request_header_version].decode_flat(frame, 0, size)
         request, _ = api.decode_request(frame, position, size)
     except DecodeError as error:
-        asker.refuse(f"{api.name} request v{version} cannot be read: {error}")
+        _refuse(node, asker, frame, now_ms, f"{api.name} request v{version} cannot be read: {error}")
         return
     context = RequestContext(node, asker, key, version, header.correlation_id, header.client_id, size, now_ms)
     if node.recorder is not None:
@@ -196,16 +196,25 @@ def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version:
     """
     registration = node.apis.get(ApiKey.API_VERSIONS)
     if key != ApiKey.API_VERSIONS or registration is None:
-        asker.refuse(f"api key {key} version {version} is not offered")
+        _refuse(node, asker, frame, now_ms, f"api key {key} version {version} is not offered")
         return
     try:
         header, _ = REQUEST_HEADERS[request_header_version(key, version)].decode_flat(frame, 0, len(frame))
     except DecodeError as error:
-        asker.refuse(f"the header of ApiVersions v{version} cannot be read: {error}")
+        _refuse(node, asker, frame, now_ms, f"the header of ApiVersions v{version} cannot be read: {error}")
         return
     context = RequestContext(node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms)
+    if node.recorder is not None:
+        node.recorder.unread(context, frame)
     failed = registration.failed(context, None, ErrorCode.UNSUPPORTED_VERSION)
     finish(context, codec(key, 0), asker, failed)
+
+
+def _refuse(node: Node, asker: Asker, frame: memoryview, now_ms: int, why: str) -> None:
+    """Closed without an answer (W-3, W-5)."""
+    if node.recorder is not None:
+        node.recorder.refused(node.broker_id, asker, frame, now_ms, why)
+    asker.refuse(why)
 
 
 def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) -> None:

@@ -54,7 +54,7 @@ class OpenConnection(Protocol):
     @property
     def active_ms(self) -> int: ...
 
-    def close(self) -> None: ...
+    def close(self, why: str) -> None: ...
 
 
 class Node:
@@ -169,14 +169,15 @@ class Node:
                 {**facts, "peer": connection.client_address, "principal": connection.principal},
             )
 
-    def left(self, connection: OpenConnection) -> None:
+    def left(self, connection: OpenConnection, why: str) -> None:
         del self.connections[connection.connection_id]
         self.connection_quotas.left(connection.listener_name, connection.client_address)
         self._let_in_soon()
         if self.journal.publisher is not None:
             self.journal.publisher.left(connection.connection_id)
         if self.recorder is not None:
-            self.recorder.event(self.turn.now_ms, self.broker_id, "closed", {"connection": connection.connection_id})
+            facts = {"connection": connection.connection_id, "why": why}
+            self.recorder.event(self.turn.now_ms, self.broker_id, "closed", facts)
 
     def settings_changed(self) -> None:
         self.connection_quotas.settings_changed()
@@ -190,7 +191,7 @@ class Node:
             clients = [c for c in self.connections.values() if not quotas.is_protected(c.listener_name)]
             if not clients:
                 return
-            min(clients, key=lambda c: c.active_ms).close()
+            min(clients, key=lambda c: c.active_ms).close("more than max.connections are open")
 
     def _let_in_soon(self) -> None:
         if any(acceptor.has_waiting for acceptor in self.acceptors.values()):
@@ -204,4 +205,4 @@ class Node:
         for acceptor in self.acceptors.values():
             acceptor.close()
         for connection in list(self.connections.values()):
-            connection.close()
+            connection.close("the broker stops")

@@ -19,7 +19,7 @@ from kafkaproto.frame import LENGTH_BYTES, finish_frame, frame, frame_length, st
 from kafkaproto.header import encode_response_header
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange
-from kafkaproto.trace.frames import Cut, cut_request, cut_response
+from kafkaproto.trace.frames import Cut, cut_request, cut_response, cut_unhandled
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 """socket.request.max.bytes of Kafka; answers have no limit."""
@@ -112,7 +112,12 @@ class Relay:
             return None
         key, version, correlation_id = _START.unpack_from(one)
         if key == ApiKey.API_VERSIONS and version > APIS[key].max_version:
-            return _unsupported(correlation_id)
+            answer = _unsupported(correlation_id)
+            asked = _Asked(
+                self._next_seq(), key, version, correlation_id, now_ns, len(one), Cut(*cut_unhandled(one), None)
+            )
+            self._exchange(asked, answer[LENGTH_BYTES:], now_ns)
+            return answer
         self._tokens = False
         cut = Cut(bytes(one[: _START.size]), (), None)
         try:

@@ -33,13 +33,13 @@ from kafkaproto.trace.format import (
     state,
     state_of_one,
 )
-from kafkaproto.trace.frames import cut_produce, without_records
+from kafkaproto.trace.frames import cut_produce, cut_unhandled, without_records
 
 if TYPE_CHECKING:
     from broker.faults.journal import ThrottleSeen
     from broker.metadata.image import Topic
     from broker.quota.entities import QuotaEntity
-    from broker.registry import RequestContext
+    from broker.registry import Peer, RequestContext
     from broker.replication.partition import Partition
     from broker.turn import Turn
 
@@ -51,14 +51,35 @@ LARGE_BATCH_BYTES = 8 * 1024
 
 
 class Traced:
-    """One request on its way: what the trace has of it until it is answered."""
+    """One request on its way: what the trace of `recorder` has of it until it is answered. silent: it awaits no answer (acks=0)."""
 
-    __slots__ = ("handled_ms", "handled_ns", "parked_ns", "received_ns", "records", "request", "seq", "wait_ns")
+    __slots__ = (
+        "handled_ms",
+        "handled_ns",
+        "parked_ns",
+        "received_ns",
+        "recorder",
+        "records",
+        "request",
+        "seq",
+        "silent",
+        "wait_ns",
+    )
 
     def __init__(
-        self, seq: int, received_ns: int, handled_ns: int, handled_ms: int, request: bytes, records: tuple[int, ...]
+        self,
+        recorder: Recorder,
+        seq: int,
+        received_ns: int,
+        handled_ns: int,
+        handled_ms: int,
+        request: bytes,
+        records: tuple[int, ...],
+        silent: bool,
     ) -> None:
+        self.recorder = recorder
         self.seq = seq
+        self.silent = silent
         self.received_ns = received_ns
         self.handled_ns = handled_ns
         self.handled_ms = handled_ms
@@ -92,15 +113,49 @@ class Recorder:
     def begun(self, context: RequestContext, api: Codec, frame: memoryview, body_at: int, request: Any) -> None:
         """A request was decoded, and its handler is about to begin. `frame` is not kept."""
         handled_ns = monotonic_ns()
-        records: tuple[int, ...] = ()
         if api.key == ApiKey.PRODUCE:
-            kept, records = cut_produce(api, frame, body_at, request)
+            self._begun(context, handled_ns, *cut_produce(api, frame, body_at, request), silent=request.acks == 0)
         else:
-            kept = bytes(frame)
-        context.traced = Traced(
-            next(self._seq), context.peer.received_ns or handled_ns, handled_ns, context.now_ms, kept, records
-        )
+            self._begun(context, handled_ns, bytes(frame), ())
+
+    def unread(self, context: RequestContext, frame: memoryview) -> None:
+        """A request that no handler is given, as its version is not offered, is about to be answered all the same (KIP-511)."""
+        self._begun(context, monotonic_ns(), *cut_unhandled(frame))
+
+    def _begun(
+        self, context: RequestContext, handled_ns: int, kept: bytes, records: tuple[int, ...], silent: bool = False
+    ) -> None:
+        received_ns = context.peer.received_ns or handled_ns
+        context.traced = Traced(self, next(self._seq), received_ns, handled_ns, context.now_ms, kept, records, silent)
         context.peer.outgoing = context
+
+    def refused(self, broker_id: int, peer: Peer, frame: memoryview, now_ms: int, why: str) -> None:
+        """A request gets no answer but the end of its connection."""
+        seq, now_ns = next(self._seq), monotonic_ns()
+        kept, records = cut_unhandled(frame)
+        self._trouble(now_ms, broker_id, peer, seq, why)
+        self._sink(
+            packed_exchange(
+                seq,
+                broker_id,
+                peer.connection_id,
+                now_ms,
+                peer.received_ns or now_ns,
+                now_ns,
+                now_ns,
+                0,
+                0,
+                CLOSES,
+                len(frame),
+                0,
+                kept,
+                b"",
+                records,
+                (),
+                now_ms,
+                0,
+            )
+        )
 
     def encode_fetch(self, api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
         """Encode a fetch response so that all its records are spliced in, small ones too: their places are wanted."""
@@ -129,12 +184,14 @@ class Recorder:
 
     def ended(self, one: RequestContext | Outgoing, sent: bool) -> None:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
-        the connection went before it was out, or made."""
-        if type(one) is not tuple:
-            one = self._given_up(one)
-        sent_ns = monotonic_ns() if sent else 0
-        context, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = one
+        the connection went before it was out, or made. One that began in another recorder's trace has a number of that, and is left out."""
+        context: Any = one[0] if isinstance(one, tuple) else one
         traced = context.traced
+        if traced.recorder is not self:
+            return
+        made: Outgoing = one if isinstance(one, tuple) else self._given_up(context)
+        sent_ns = monotonic_ns() if sent else 0
+        _, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = made
         response: Buffer = out[LENGTH_BYTES:]
         lengths: tuple[int, ...] = ()
         if splices:
@@ -167,9 +224,13 @@ class Recorder:
         node, traced = context.node, context.traced
         traced.woken()
         context.now_ms = node.turn.now_ms
-        facts = {"connection": context.peer.connection_id, "of": traced.seq, "why": UNANSWERED}
-        self.event(context.now_ms, node.broker_id, "trouble", facts)
+        if not traced.silent:
+            self._trouble(context.now_ms, node.broker_id, context.peer, traced.seq, UNANSWERED)
         return context, monotonic_ns(), 0, 0, 0, b"", (), False
+
+    def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
+        """What is wrong with an exchange is told in front of it."""
+        self.event(at_ms, broker_id, "trouble", {"connection": peer.connection_id, "of": seq, "why": why})
 
     def watch(self, turn: Turn, partitions: Sequence[Partition]) -> None:
         """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.
@@ -240,7 +301,9 @@ class Recorder:
     def throttle(self, context: RequestContext, seen: ThrottleSeen) -> None:
         """A decision to throttle: of which exchange, and why."""
         reason = seen.reason
-        facts = {"of": None if context.traced is None else context.traced.seq, "connection": seen.connection_id}
+        traced = context.traced
+        of = traced.seq if traced is not None and traced.recorder is self else None
+        facts: dict[str, Any] = {"of": of, "connection": seen.connection_id}
         facts |= {name: getattr(reason, name) for name in _REASON if hasattr(reason, name)}
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafkaproto.api import APIS, ApiKey, codec
-from kafkaproto.header import decode_response_header
+from kafkaproto.header import decode_response_header, response_version
 
 Replace = Callable[[int, str, int], tuple[str, int]]
 """(broker id, host, port) to what is to be told instead."""
@@ -82,7 +82,7 @@ def capped(api_version: int, frame: memoryview) -> bytes | None:
     Raises ProtocolError when it cannot be read.
     """
     _, at = decode_response_header(ApiKey.API_VERSIONS, api_version, frame, 0, len(frame))
-    api = codec(ApiKey.API_VERSIONS, api_version)
+    api = codec(ApiKey.API_VERSIONS, response_version(ApiKey.API_VERSIONS, api_version, frame))
     message, _ = api.decode_response(frame, at, len(frame))
     above = [
         one for one in message.api_keys if one.api_key in _PLACES and one.max_version > APIS[one.api_key].max_version

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 
-from kafkaproto.api import request_header_version, response_header_version
+from kafkaproto.api import ApiKey, request_header_version, response_header_version
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, UnsupportedVersion
 from kafkaproto.messages.request_header import LAYOUTS as REQUEST_HEADERS
 from kafkaproto.messages.request_header import RequestHeader
@@ -23,6 +24,7 @@ __all__ = [
     "decode_response_header",
     "encode_request_header",
     "encode_response_header",
+    "response_version",
     "start_response",
 ]
 
@@ -66,6 +68,20 @@ def decode_response_header(
 ) -> tuple[ResponseHeader, int]:
     """The header of an answer to that API and version, and the position behind it. Raises DecodeError, UnsupportedVersion."""
     return RESPONSE_HEADERS[response_header_version(api_key, api_version)].decode_flat(view, pos, end)
+
+
+_CORRELATION_ID_AND_ERROR = struct.Struct(">ih")
+
+
+def response_version(api_key: int, api_version: int, frame: memoryview) -> int:
+    """The version that an answer is written in, `frame` being it with its header: that of its request, but for ApiVersions.
+
+    A broker that does not know the version that it is asked for its versions in says so (error 35) in version 0 (KIP-511).
+    """
+    if api_key != ApiKey.API_VERSIONS or len(frame) < _CORRELATION_ID_AND_ERROR.size:
+        return api_version
+    _, error = _CORRELATION_ID_AND_ERROR.unpack_from(frame)
+    return 0 if error == ErrorCode.UNSUPPORTED_VERSION else api_version
 
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int, out: bytearray) -> None:

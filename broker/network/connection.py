@@ -27,6 +27,8 @@ logger = logging.getLogger("kafkaproto.connection")
 FRAMES_PER_TURN = 64
 TURN_MS = 2.0
 """After so many frames, or so long, the other connections of the loop have their turn."""
+THIS_SIDE, CLIENT_ENDED, SOCKET_GONE = "closed from this side", "the client sends no more", "its socket is gone"
+"""Why a connection is over."""
 _ids = itertools.count(1)
 
 
@@ -132,8 +134,9 @@ class Connection:
             self.refuse(str(error))
         except Exception:
             # A bug of ours, and nobody else's affair (W-8).
-            logger.exception("%s: connection %d closed: a request failed", self.client_address, self.connection_id)
-            self.close()
+            why = "a request failed"
+            logger.exception("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
+            self.close(why)
         finally:
             self._working = False
         self._after_work()
@@ -141,13 +144,14 @@ class Connection:
     def _after_work(self) -> None:
         frames = self._frames
         if self.closed:
+            self._abandon()  # its handler may have parked it since
             self._record_end(sent=False)
             frames.release()
             return
         frames.keep_rest()
         self._choose_reading()
         if self._peer_ended and self.state is MuteState.NOT_MUTED and not frames.has_frame():
-            self.close()
+            self.close(CLIENT_ENDED)
 
     def _choose_reading(self) -> None:
         """Not while throttled (T-7), and not while one whole frame waits behind the one in progress."""
@@ -186,7 +190,7 @@ class Connection:
             self._record_end(sent=True)
         self.state = after(self.state, MuteEvent.RESPONSE_SENT)
         if self._close_after_write:
-            self.close()
+            self.close("a produce with acks=0 failed")
         elif not self._working:
             self._work(now_ms)
 
@@ -202,34 +206,37 @@ class Connection:
     def refuse(self, why: str) -> None:
         """Bytes that are no Kafka: closed without an answer (W-1, W-3, W-5)."""
         logger.info("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
-        self.close()
+        self.close(why)
 
-    def close(self) -> None:
+    def close(self, why: str = THIS_SIDE) -> None:
         """Close from this side; what is still in progress is forgotten."""
         if not self.closed:
-            self._forget()
+            self._forget(why)
             self._skin.close()
 
-    def lost(self) -> None:
+    def lost(self, why: str = SOCKET_GONE) -> None:
         """The socket is gone."""
         if not self.closed:
-            self._forget()
+            self._forget(why)
 
-    def _forget(self) -> None:
+    def _forget(self, why: str) -> None:
         self.closed = True
         if not self._working:  # else its handler may still answer, to nobody
             self._record_end(sent=False)
-        self.node.left(self)
+        self.node.left(self, why)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
             self.node.journal.throttle_ended(self.connection_id, self.node.turn.now_ms)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
+        self._abandon()
+        if not self._working:
+            self._frames.release()
+
+    def _abandon(self) -> None:
         if self.parked is not None:
             self.parked.abandon()
             self.parked = None
-        if not self._working:
-            self._frames.release()
 
     def _record_end(self, *, sent: bool) -> None:
         """The answer of the request in progress got out, or did not, or there will be none."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from broker.log.files import FileRange
-from broker.network.connection import Connection
+from broker.network.connection import SOCKET_GONE, Connection
 
 if TYPE_CHECKING:
     from broker.node import Node
@@ -66,7 +66,7 @@ class Channel(asyncio.BufferedProtocol):
         self._served = True
         self._connection = Connection(self._node, self._listener_name, self.address, self, self._loop.buffers, now_ms)
         if not self._node.running:
-            self._connection.close()
+            self._connection.close("the broker has stopped")
         self.resume_reading()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -104,7 +104,7 @@ class Channel(asyncio.BufferedProtocol):
             return
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
-        self._connection.lost()
+        self._connection.lost(SOCKET_GONE if exc is None else f"{SOCKET_GONE}: {exc}")
         self._loop.leave(now_ms)
 
     def _out(self) -> None:

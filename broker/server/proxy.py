@@ -16,6 +16,7 @@ from typing import Any
 
 from broker.clock import SystemClock, monotonic_ns
 from broker.config import ConfigError
+from broker.network.connection import CLIENT_ENDED
 from broker.relay import NotKafka, Relay
 from broker.server.server import LOOPBACK, close_servers
 from broker.server.trace_writer import TraceWriter, run_name
@@ -216,6 +217,7 @@ class Proxy:
         peer, here = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
+        why = "the proxy stops"
         relay = Relay(
             number,
             lambda: door.broker,
@@ -226,7 +228,7 @@ class Proxy:
         try:
             answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
             open_ends.append(upstream)
-            await _both_ways(relay, (reader, writer), (answers, upstream))
+            why = await _both_ways(relay, (reader, writer), (answers, upstream))
             if relay.waiting:
                 logger.warning(
                     "connection %d: the broker at %s closed it with %d requests unanswered",
@@ -235,19 +237,16 @@ class Proxy:
                     relay.waiting,
                 )
         except NotKafka as error:
+            why = str(error)
             logger.warning("connection %d from %s is closed: %s", number, peer[0], error)
         except OSError as error:
             if len(open_ends) == 1:
-                logger.warning(
-                    "connection %d from %s is closed: no broker at %s: %s",
-                    number,
-                    peer[0],
-                    _shown(door.to),
-                    _why(error),
-                )
+                why = f"no broker at {_shown(door.to)}: {_why(error)}"
+                logger.warning("connection %d from %s is closed: %s", number, peer[0], why)
             else:
+                why = _why(error)
                 logger.info(
-                    "connection %d from %s to the broker at %s ended: %s", number, peer[0], _shown(door.to), _why(error)
+                    "connection %d from %s to the broker at %s ended: %s", number, peer[0], _shown(door.to), why
                 )
         except asyncio.CancelledError:
             for one in open_ends:
@@ -257,7 +256,7 @@ class Proxy:
             for one in open_ends:
                 one.close()
             relay.ended(monotonic_ns())
-            self._event("closed", door, connection=number)
+            self._event("closed", door, connection=number, why=why)
             for one in open_ends:
                 with contextlib.suppress(OSError):
                     await one.wait_closed()
@@ -274,15 +273,18 @@ class Proxy:
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def _both_ways(relay: Relay, client: Ends, broker: Ends) -> None:
-    """Until the broker has no more to say. A client that says no more still gets its answers. Raises NotKafka and OSError."""
+async def _both_ways(relay: Relay, client: Ends, broker: Ends) -> str:
+    """Until the broker has no more to say: who ended it. A client that says no more still gets its answers. Raises NotKafka and OSError."""
     asks = asyncio.ensure_future(_requests(relay, client, broker[1]))
     answers = asyncio.ensure_future(_answers(relay, broker[0], client[1]))
     try:
         await asyncio.wait((asks, answers), return_when=asyncio.FIRST_COMPLETED)
+        why = "the broker has ended it"
         if asks.done():
             asks.result()
+            why = CLIENT_ENDED
         await answers
+        return why
     finally:
         for task in (asks, answers):
             task.cancel()

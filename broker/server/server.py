@@ -8,7 +8,7 @@ import errno
 import logging
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from broker.cluster import Cluster
@@ -65,14 +65,16 @@ class Server:
         cluster.on_broker_change.append(self._broker_changed)
 
     async def start(self) -> None:
-        """Bind every listener. Raises ConfigError in one line that names the address when one cannot be had."""
+        """Bind every listener, then let clients in. Raises ConfigError in one line that names the address when one cannot be had."""
         try:
             for node in self.cluster.nodes:
-                await self._listen(node)
+                await self._bind_all(node)
             if self._trace is not None:
                 from broker.server.tracing import begin_trace  # most have no trace, and start without it
 
                 self._writer = begin_trace(self.cluster, self._trace)
+            for node in self.cluster.nodes:
+                await self._serve(node)
         except BaseException:
             await self.stop()
             raise
@@ -87,7 +89,8 @@ class Server:
             addresses.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         return addresses
 
-    async def _listen(self, node: Node) -> None:
+    async def _bind_all(self, node: Node) -> None:
+        """Its listeners have their addresses, which clients are told; nobody is let in yet."""
         told: dict[str, tuple[str, int]] = {}
         servers: list[asyncio.Server] = []
         bound: list[tuple[str, int]] = []
@@ -112,22 +115,28 @@ class Server:
         self._bound[node.broker_id] = bound
         self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, told))
 
+    async def _serve(self, node: Node) -> None:
+        """Let clients in. Here, too, a port may turn out to be taken: by who had bound it as well and was the first to listen."""
+        servers = self._open.get(node.broker_id, [])
+        for i, server in enumerate(tuple(servers)):
+            if self._open.get(node.broker_id) is not servers:
+                return  # the broker was stopped meanwhile
+            with _told(node, self._listeners[node.broker_id][i], self._bound[node.broker_id][i][1]):
+                await server.start_serving()
+
     async def _bind(self, node: Node, listener: Listener, port: int) -> asyncio.Server:
-        try:
+        with _told(node, listener, port):
             if port:
                 return await self._bind_port(node, listener, port)
             return await self._bind_free_port(node, listener)
-        except OSError as error:
-            in_use = error.errno == errno.EADDRINUSE
-            why = "the port is in use" if in_use else (error.strerror or str(error))
-            raise ConfigError(
-                f"broker {node.broker_id} cannot listen on {listener.host or '*'}:{port}: {why}; "
-                f"choose another with --port, or --port 0 for any free one"
-            ) from None
 
     async def _bind_port(self, node: Node, listener: Listener, port: int) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
-            lambda: Channel(node, listener.name, self.loop), listener.host or None, port, backlog=BACKLOG
+            lambda: Channel(node, listener.name, self.loop),
+            listener.host or None,
+            port,
+            backlog=BACKLOG,
+            start_serving=False,
         )
 
     async def _bind_free_port(self, node: Node, listener: Listener) -> asyncio.Server:
@@ -155,7 +164,8 @@ class Server:
         """One after the other: a broker that is stopped and started in quick succession must not meet its own port."""
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:
-                await self._listen(node)
+                await self._bind_all(node)
+                await self._serve(node)
 
     async def settled(self) -> None:
         """Wait until listeners that are being opened are open. Raises ConfigError when the port was taken meanwhile."""
@@ -179,6 +189,19 @@ class Server:
             self.cluster.record(None)
             self._writer.close()
         self.cluster.close()
+
+
+@contextlib.contextmanager
+def _told(node: Node, listener: Listener, port: int) -> Iterator[None]:
+    """What the system says of an address as ConfigError."""
+    try:
+        yield
+    except OSError as error:
+        why = "the port is in use" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
+        raise ConfigError(
+            f"broker {node.broker_id} cannot listen on {listener.host or '*'}:{port}: {why}; "
+            f"choose another with --port, or --port 0 for any free one"
+        ) from None
 
 
 async def close_servers(servers: Sequence[asyncio.Server]) -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from struct import Struct
 from typing import Any
 
 from kafkaproto.api import APIS, codec
 from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import ProtocolError
-from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
+from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header, response_version
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import WireType
 from kafkaproto.trace.format import Exchange
+
+_CORRELATION_ID = Struct(">i")
 
 
 class Decoded:
     """`header`, `request` and `response` of an exchange, None where they are not there or cannot be read: then `trouble` says why.
 
-    request_at, response_at: where their bodies begin in the frames.
+    request_at, response_at: where their bodies begin in the frames. response_version: what the answer is written in.
     """
 
     def __init__(self, entry: Exchange) -> None:
@@ -27,26 +30,38 @@ class Decoded:
         self.request: Any = None
         self.response: Any = None
         self.trouble = ""
-        self.request_at = self.response_at = 0
+        self.request_at = self.response_at = self.response_version = 0
+        self._try(self._decode)
+
+    def _try(self, decode: Callable[[], None]) -> None:
+        """What is told first is what is wrong: it may be why the rest cannot be read."""
         try:
-            self._decode()
+            decode()
         except (ProtocolError, ValueError) as error:
-            self.trouble = str(error)
+            self.trouble = self.trouble or str(error)
 
     def _decode(self) -> None:
         view = memoryview(self.entry.request)
-        header, at = decode_request_header(view, 0, len(view))
-        self.header = header
-        self.request_at = at
-        api = codec(header.api_key, header.api_version)
-        self.request, _ = api.decode_request(view, at, len(view))
+        self.header, self.request_at = decode_request_header(view, 0, len(view))
+        self._try(partial(self._decode_request, self.header, view))
         if self.entry.answered:
-            view = memoryview(self.entry.response)
-            told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
-            self.response_at = at
-            self.response, _ = api.decode_response(view, at, len(view))
-            if told.correlation_id != header.correlation_id:
-                self.trouble = f"the answer's correlation id is {told.correlation_id}"
+            self._try(partial(self._decode_response, self.header))
+
+    def _decode_request(self, header: RequestHeader, view: memoryview) -> None:
+        api = codec(header.api_key, header.api_version)
+        self.request, _ = api.decode_request(view, self.request_at, len(view))
+
+    def _decode_response(self, header: RequestHeader) -> None:
+        view = memoryview(self.entry.response)
+        if (
+            len(view) >= _CORRELATION_ID.size
+            and (told := _CORRELATION_ID.unpack_from(view)[0]) != header.correlation_id
+        ):
+            self.trouble = f"the answer's correlation id is {told}"
+        self.response_version = response_version(header.api_key, header.api_version, view)
+        _, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
+        self.response_at = at
+        self.response, _ = codec(header.api_key, self.response_version).decode_response(view, at, len(view))
 
     @property
     def api(self) -> str:
@@ -61,7 +76,7 @@ class Decoded:
         """Every error code but 0 of the response, wherever it stands; its own first."""
         if self.header is None or self.response is None:
             return iter(())
-        return _errors(codec(self.header.api_key, self.header.api_version).response, self.response)
+        return _errors(codec(self.header.api_key, self.response_version).response, self.response)
 
 
 def _errors(layout: Message[Any], value: Any) -> Iterator[int]:

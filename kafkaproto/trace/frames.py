@@ -19,6 +19,9 @@ _SECRET = (ApiKey.SASL_AUTHENTICATE,)
 """Both messages have `auth_bytes`, which may be a password."""
 _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
+START_BYTES = 8
+"""Key, version and correlation id, which every request begins with."""
+
 
 class Cut(NamedTuple):
     """What is kept of a frame. records: how long each records field was that was not empty, in order. message: None: it cannot be read.
@@ -48,6 +51,24 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
         return header, Cut(*cut_produce(api, view, at, message), message)
     except ProtocolError:
         return header, Cut(bytes(view[:at]), (), None)
+
+
+def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
+    """What a trace keeps of a request that no handler is given, and how long its records were. Raises nothing.
+
+    Of one that cannot be decoded only the header: nobody knows what the rest is. Of one without that only how every header begins.
+    """
+    view = memoryview(frame)
+    try:
+        header, at = decode_request_header(view, 0, len(view))
+    except ProtocolError:
+        return bytes(view[:START_BYTES]), ()
+    try:
+        _, end = codec(header.api_key, header.api_version).decode_request(view, at, len(view))
+        _, cut = cut_request(view[:end])
+    except ProtocolError:
+        return bytes(view[:at]), ()
+    return cut.frame, cut.records
 
 
 def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:

@@ -76,8 +76,9 @@ class Seen(Decoded):
         if header is not None:
             told |= {"api": self.api, "version": header.api_version, "client_id": header.client_id}
             told["correlation_id"] = header.correlation_id
-            for name, message in (("request", self.request), ("response", self.response)):
-                told[name] = None if message is None else message.to_json(header.api_version)
+            asked, answered = header.api_version, self.response_version
+            for name, message, version in (("request", self.request, asked), ("response", self.response, answered)):
+                told[name] = None if message is None else message.to_json(version)
         return told | ({"trouble": self.trouble} if self.trouble else {})
 
 

@@ -268,6 +268,8 @@ class Connection:
         finders: tuple[Finder, Finder] = (talk.requests, talk.responses)
         cutters = [Cutter(finders[by != client], by in self._begun and not self._passed_over) for by in (0, 1)]
         self._cutters = (cutters[0], cutters[1])
+        if all(by in self._begun for by in (0, 1)) and not self._passed_over:
+            talk.begins_whole()
         peer = self._ends[client]
         facts = {"peer": str(ip_address(peer.address)), "port": peer.port, "server": str(self._server())}
         yield from self._told([talk.event("opened", held[0][1].stamp, **facts, whole=client in self._begun)])
@@ -279,7 +281,10 @@ class Connection:
         if isinstance(piece, Hole) and piece.why == LOST:
             of = "requests" if by == self._client else "answers"
             yield from self._told([self._conversation.event("lost", piece.stamp, of_stream=of, bytes=piece.length)])
-        yield from self._frames(by, self._cutters[by].take(piece))
+        cutter = self._cutters[by]
+        yield from self._frames(by, cutter.take(piece))
+        if not cutter.in_step:
+            self._conversation.missed(of_requests=by == self._client)
 
     def _frames(self, by: int, found: Iterator[Frame | Lost] | Iterator[Frame]) -> Iterator[Told]:
         talk = self._conversation

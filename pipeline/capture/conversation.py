@@ -1,6 +1,8 @@
-"""Frames of both directions of a connection as exchanges of a trace: requests and answers paired by correlation id.
+"""Frames of both directions of a connection as exchanges of a trace: requests and answers paired by their order.
 
-Answers come in the order of requests, so what is passed over has lost its answer. Must never know packets, nor what becomes of exchanges.
+Where nothing is missing since two were known to belong together, the next answer is that of the oldest request that awaits one, whatever
+correlation id it has. Else the id says whose it is, and what is passed over has lost its other half. Must never know packets, nor what
+becomes of exchanges.
 """
 
 from __future__ import annotations
@@ -29,12 +31,15 @@ _CORRELATION_ID = Struct(">i")
 
 
 class Asked(NamedTuple):
-    """A request that waits for its answer. header: None for a token of SASL, which has none."""
+    """A request that waits for its answer. header: None for a token of SASL, which has none. stretch: between which two holes among
+    the requests it stands, counted from 0. doubtful: it may be one that awaits no answer."""
 
     seq: int
     header: RequestHeader | None
     cut: Cut
     frame: Frame
+    stretch: int
+    doubtful: bool = False
 
 
 class Conversation:
@@ -44,17 +49,30 @@ class Conversation:
         self._connection = connection
         self._asked: deque[Asked] = deque()
         self._early: deque[Frame] = deque()
-        """Answers that were captured before their requests."""
+        """Answers that were captured before their requests, or whose requests were not."""
         self._early_bytes = 0
         self._at_packet = 0
         self._in_packet = 0
         self._last_id: int | None = None
         self._client_id: str | None = None
-        self._handshake: int | None = None
-        """The correlation id of a SaslHandshake of version 0: tokens without headers follow it (KIP-43)."""
         self._tokens = False
+        """A SaslHandshake of version 0 was answered: tokens without headers follow it (KIP-43)."""
+        self._stretch = 0
+        self._sure_of: int | None = None
+        """The stretch of requests whose answers come one by one from here on; None: nobody knows which answer is the next."""
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
+
+    def begins_whole(self) -> None:
+        """The first request, and the first answer, are those of the connection."""
+        self._sure_of = self._stretch
+
+    def missed(self, of_requests: bool) -> None:
+        """Frames of one direction may be missing here."""
+        if of_requests:
+            self._stretch += 1
+        else:
+            self._sure_of = None
 
     # ---- what is looked for --------------------------------------------------------------------------------------------------
 
@@ -89,55 +107,68 @@ class Conversation:
             header, cut = _readable(frame)
         except ProtocolError as error:
             if self._tokens:
-                self._asked.append(Asked(0, None, Cut(b"", (), None), frame))
+                self._asked.append(Asked(0, None, Cut(b"", (), None), frame, self._stretch))
             else:
+                self.missed(of_requests=True)
                 yield self.event("unreadable", frame.last, why=frame.trouble or str(error), bytes=frame.length)
             return
         self._tokens = False
         self._last_id, self._client_id = header.correlation_id, header.client_id
-        if header.api_key == ApiKey.SASL_HANDSHAKE and header.api_version == 0:
-            self._handshake = header.correlation_id
-        asked = Asked(self._seq(frame.last), header, cut, frame)
+        doubtful = header.api_key == ApiKey.PRODUCE and cut.message is None
+        asked = Asked(self._seq(frame.last), header, cut, frame, self._stretch, doubtful)
         if header.api_key == ApiKey.PRODUCE and cut.message is not None and cut.message.acks == 0:
             yield from self._unanswered(asked, "", frame.last)
             return
         self._asked.append(asked)
-        early = next((one for one in self._early if _correlation_id(one) == header.correlation_id), None)
-        if early is not None:
-            self._early.remove(early)
-            self._early_bytes -= len(early.data)
-            yield from self.response(early)
+        yield from self._pair_by_id()
 
     def response(self, frame: Frame) -> Iterator[Entry]:
-        if self._asked and self._asked[0].header is None:
-            self._asked.popleft()
-            return
-        correlation_id = _correlation_id(frame)
+        self._early.append(frame)
+        self._early_bytes += len(frame.data)
+        if self._asked and self._is_next(self._asked[0]):
+            yield from self._pair(0, len(self._early) - 1)
+        else:
+            yield from self._pair_by_id()
+        while len(self._early) > MOST_WAITING_ANSWERS or self._early_bytes > MOST_WAITING_BYTES:
+            yield self._unpaired(self._next_answer())
+
+    def _is_next(self, oldest: Asked) -> bool:
+        """Whether the answer that comes now must be its. An answer that was captured before its request is known by its id alone."""
+        return oldest.header is None or (oldest.stretch == self._sure_of and not oldest.doubtful)
+
+    def _pair_by_id(self) -> Iterator[Entry]:
         ids = [None if one.header is None else one.header.correlation_id for one in self._asked]
-        if correlation_id is None or correlation_id not in ids:
-            yield from self._put_aside(frame)
-            return
-        if correlation_id == self._handshake:
-            self._handshake, self._tokens = None, True
-        for _ in range(ids.index(correlation_id)):
+        for answers, frame in enumerate(self._early):
+            correlation_id = _correlation_id(frame)
+            if correlation_id is not None and correlation_id in ids:
+                requests = ids.index(correlation_id)
+                self._sure_of = self._asked[requests].stretch
+                yield from self._pair(requests, answers)
+                return
+
+    def _pair(self, requests: int, answers: int) -> Iterator[Entry]:
+        """A request and an answer belong together: so many of each that are older have lost their other half."""
+        for _ in range(answers):
+            yield self._unpaired(self._next_answer())
+        frame = self._next_answer()
+        for _ in range(requests):
             yield from self._unanswered(self._asked.popleft(), NO_ANSWER, frame.last)
-        yield from self._answered(self._asked.popleft(), frame)
+        asked = self._asked.popleft()
+        if asked.header is not None:
+            self._tokens |= asked.header.api_key == ApiKey.SASL_HANDSHAKE and asked.header.api_version == 0
+            yield from self._answered(asked, frame)
 
     def end(self, stamp: Stamp) -> Iterator[Entry]:
         """Nothing more comes."""
         while self._asked:
             yield from self._unanswered(self._asked.popleft(), NO_ANSWER, stamp)
-        for frame in self._early:
-            yield self._unpaired(frame)
-        self._early.clear()
+        while self._early:
+            yield self._unpaired(self._next_answer())
 
-    def _put_aside(self, frame: Frame) -> Iterator[Entry]:
-        self._early.append(frame)
-        self._early_bytes += len(frame.data)
-        while len(self._early) > MOST_WAITING_ANSWERS or self._early_bytes > MOST_WAITING_BYTES:
-            oldest = self._early.popleft()
-            self._early_bytes -= len(oldest.data)
-            yield self._unpaired(oldest)
+    def _next_answer(self) -> Frame:
+        frame = self._early.popleft()
+        self._early_bytes -= len(frame.data)
+        return frame
 
     def _unpaired(self, frame: Frame) -> Event:
         return self.event(

@@ -59,7 +59,7 @@ class _Interface(NamedTuple):
 
 
 class Capture:
-    """One file, read from its beginning. `torn` tells afterwards what was left at its end.
+    """One file, read from its beginning. `torn` tells afterwards what was left at its end; `read_bytes` how far it is.
 
     Raises CaptureError for a file that is none.
     """
@@ -67,6 +67,7 @@ class Capture:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn = ""
+        self.read_bytes = 0
         with path.open("rb") as file:
             start = file.read(4)
         if start in _PCAP_MAGICS:
@@ -82,6 +83,7 @@ class Capture:
         """Every whole packet. An end in the middle of one is noted in `torn`; what cannot be one raises CaptureError."""
         with self.path.open("rb", buffering=1 << 20) as file:
             for number, (ts_ns, link, data, length) in enumerate(self._read(file), 1):
+                self.read_bytes = file.tell()
                 yield Packet(number, ts_ns, link, data, max(length, len(data)))
 
     # ---- pcap ----------------------------------------------------------------------------------------------------------------

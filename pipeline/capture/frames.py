@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafkaproto.api import APIS, codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
+from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header, response_version
 from pipeline.capture.stream import Hole, Piece, Stamp
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
@@ -61,7 +61,8 @@ class Cutter:
 
     def __init__(self, finder: Finder, in_step: bool) -> None:
         self._finder = finder
-        self._in_step = in_step
+        self.in_step = in_step
+        """Whether it is known where the next frame begins, so that none is passed over."""
         self._bytes = bytearray()
         self._first_ns = 0
         self._skip = 0
@@ -80,7 +81,7 @@ class Cutter:
             data = data[passed:]
         if not data:
             return
-        if not self._in_step:
+        if not self.in_step:
             data = self._find(data)
             if not data:
                 return
@@ -94,7 +95,7 @@ class Cutter:
         while len(view) - at >= LENGTH_BYTES:
             length = int.from_bytes(view[at : at + LENGTH_BYTES], "big")
             if length > LARGEST_FRAME_BYTES:
-                self._in_step = False
+                self.in_step = False
                 view.clear()
                 yield Lost(f"a frame of {length} bytes is announced", stamp)
                 return
@@ -112,7 +113,7 @@ class Cutter:
             passed = min(self._skip, left)
             yield from self._skipped(passed, hole.stamp)
             left -= passed
-        elif len(self._bytes) >= LENGTH_BYTES and self._in_step:
+        elif len(self._bytes) >= LENGTH_BYTES and self.in_step:
             self._announced = int.from_bytes(self._bytes[:LENGTH_BYTES], "big")
             self._skip = LENGTH_BYTES + self._announced - len(self._bytes)
             self._why = hole.why
@@ -122,7 +123,7 @@ class Cutter:
         if left:
             self._skip = 0
             self._bytes.clear()
-            self._in_step = False
+            self.in_step = False
 
     def _skipped(self, passed: int, stamp: Stamp) -> Iterator[Frame]:
         """`passed` bytes of a frame that has a hole are behind us; at its end its beginning comes out."""
@@ -138,7 +139,7 @@ class Cutter:
 
     def end(self, stamp: Stamp, why: str) -> Iterator[Frame]:
         """Nothing more comes: what began, as far as it got."""
-        if self._in_step and len(self._bytes) > LENGTH_BYTES:
+        if self.in_step and len(self._bytes) > LENGTH_BYTES:
             if not self._skip:
                 self._announced, self._why = int.from_bytes(self._bytes[:LENGTH_BYTES], "big"), why
             yield self._damaged(stamp)
@@ -149,7 +150,7 @@ class Cutter:
         searched = self._bytes
         if self._finder.at_start(data):
             searched.clear()
-            self._in_step = True
+            self.in_step = True
             return data
         searched += data
         at = self._finder.anywhere(searched)
@@ -158,7 +159,7 @@ class Cutter:
             return b""
         found = bytes(searched[at:])
         searched.clear()
-        self._in_step = True
+        self.in_step = True
         return found
 
 
@@ -253,7 +254,7 @@ def _is_response(data: bytearray, at: int, key: int, version: int) -> bool:
         return False
     try:
         _, body = decode_response_header(key, version, frame, 0, len(frame))
-        _, end = codec(key, version).decode_response(frame, body, len(frame))
+        _, end = codec(key, response_version(key, version, frame)).decode_response(frame, body, len(frame))
     except ProtocolError:
         return False
     return end == len(frame)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Save = Callable[["DataFrame", str], None]
 """Writes rows of a table."""
+Note = Callable[[int, int], None]
+"""Is told in a task, now and then, how many bytes are read of which run."""
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000
@@ -65,14 +67,14 @@ _TOLD_DDL = "run string, text string, torn boolean"
 _SCHEMAS = {**SCHEMAS, _FOUND: _FOUND_SCHEMA}
 
 
-def with_spark(spark: SparkSession, runs: list[Run], save: Save) -> list[Told]:
+def with_spark(spark: SparkSession, runs: list[Run], save: Save, note: Note) -> list[Told]:
     """Write the rows of captures; what has to be said of their files."""
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
     columns += [f"`{TOLD}` struct<{_TOLD_DDL}>", f"`{_FOUND}` struct<{_FOUND_DDL}>"]
     schema = ", ".join(("`table` string", "server string", *columns))
     before = str(spark.conf.get(_PER_BATCH))
     spark.conf.set(_PER_BATCH, str(PACKETS_PER_BATCH))
-    packets = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_packets, runs), _PACKETS_DDL)
+    packets = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_packets, runs, note), _PACKETS_DDL)
     made = (
         packets.repartition("run", "ends")
         .sortWithinPartitions("run", "ends", "number")
@@ -150,13 +152,13 @@ def _filled(
 # ---- in tasks: files to packets ----------------------------------------------------------------------------------------------
 
 
-def _packets(runs: list[Run], numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _packets(runs: list[Run], note: Note, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for some in numbers:
         for number in some.column(0).to_pylist():
-            yield from _of_file(number, runs[number])
+            yield from _of_file(number, runs[number], partial(note, number))
 
 
-def _of_file(number: int, run: Run) -> Iterator[pa.RecordBatch]:
+def _of_file(number: int, run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[pa.RecordBatch]:
     read = Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     rows: list[tuple[Any, ...]] = []
     size = 0
@@ -167,9 +169,11 @@ def _of_file(number: int, run: Run) -> Iterator[pa.RecordBatch]:
         if size > BATCH_BYTES or len(rows) == ROWS_PER_BATCH:
             yield _batch(rows)
             rows, size = [], 0
+            note(read.read_bytes)
     told = [json.dumps([one.text, one.torn]) for one in read.told] + [json.dumps(read.left_out)]
     rows += [(number, b"", 0, 0, 0, 0, 0, 0, None, 0, one) for one in told]
     yield _batch(rows)
+    note(sum(run.sizes))
 
 
 def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:

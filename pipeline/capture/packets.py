@@ -35,10 +35,16 @@ class Pass:
         self.ports = ports
         self.left_out: Counter[str] = Counter()
         self.told: list[Told] = []
+        self._capture: Capture | None = None
+
+    @property
+    def read_bytes(self) -> int:
+        """How far `segments` is."""
+        return 0 if self._capture is None else self._capture.read_bytes
 
     def segments(self) -> Iterator[tuple[Ends, Seen]]:
         try:
-            capture = Capture(self._path)
+            capture = self._capture = Capture(self._path)
             for packet in capture.packets():
                 try:
                     one = segment_of(packet.link, packet.data, packet.length)

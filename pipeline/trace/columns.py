@@ -78,7 +78,7 @@ def _tells_throttles(api_key: int, api_version: int) -> bool:
 def answer(seen: Decoded, header: RequestHeader) -> Row:
     if seen.response is None:
         return {}
-    tells = _tells_throttles(header.api_key, header.api_version)
+    tells = _tells_throttles(header.api_key, seen.response_version)
     return {"error": next(seen.errors(), 0), "throttle_ms": seen.response.throttle_time_ms if tells else None}
 
 

@@ -19,7 +19,7 @@ from pipeline.trace.schema import TABLES, ddl
 if TYPE_CHECKING:
     from pipeline.trace.reading import Run
 
-FORM = 2
+FORM = 3
 """Of `Rows.carried`, and of what `Rows` says of an entry: another number when one of them changes, so that no run is of two minds."""
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
 """Of whoever makes rows. Who has another one reads a run from its beginning."""

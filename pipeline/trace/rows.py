@@ -167,10 +167,10 @@ class Rows:
                 "correlation_id": header.correlation_id,
                 "client_id": header.client_id,
             }
+            row |= columns.answer(seen, header)
         if header is None or request is None:
             yield "requests", row
             return
-        row |= columns.answer(seen, header)
         row["transactional_id"] = getattr(request, "transactional_id", None)
         if header.api_key == ApiKey.API_VERSIONS:
             self._note_versions(one, request, response)

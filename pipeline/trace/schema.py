@@ -88,11 +88,11 @@ REQUESTS = (
     Column("replica_id", "int", "of a Fetch or ListOffsets: who follows, below 0 a consumer"),
     Column("rack", "string", "of the client"),
     Column("records_bytes", "bigint", "of all records that the request or the answer carried"),
-    Column("trouble", "string", "why it could not be read whole, null if it could"),
+    Column("trouble", "string", "why it could not be read whole, or was refused; null if neither"),
     Column(
         "partial",
         "boolean",
-        "the recording has not all of it (packets are missing, its connection ended first), as `trouble` says",
+        "the recording has not all of it (packets are missing, its connection ended first) or it was refused, as `trouble` says",
     ),
 )
 

@@ -49,7 +49,7 @@ ATTEMPTED = pa.schema(
     ]
 )
 ATTEMPTED_DDL = "number int, folder string, files int, told string, place string"
-READ = "_read"
+READ, READ_OF_CAPTURES = "_read", "_read_of_captures"
 """In the staging folder: of each run how many bytes its task has read."""
 TOLD_EVERY_S = 10.0
 
@@ -172,7 +172,10 @@ def with_spark(
         with told_now_and_then(traced, notes, progress):
             _traces(spark, traced, staging, done)
     if captured:
-        done.told.extend(captures.with_spark(spark, captured, save))
+        notes = (staging / READ_OF_CAPTURES).resolve()  # executors may run elsewhere
+        notes.mkdir()
+        with told_now_and_then(captured, notes, progress):
+            done.told.extend(captures.with_spark(spark, captured, save, partial(_note, notes)))
     return done
 
 
@@ -226,7 +229,7 @@ def _work(runs: list[Run], staging: Path, numbers: Iterator[pa.RecordBatch]) -> 
     for some in numbers:
         for number in some.column(0).to_pylist():
             folder = f"{ATTEMPTS}/{number}-{context.taskAttemptId()}"
-            told, place = written(runs[number], staging / folder, partial(_note, staging / READ / str(number)))
+            told, place = written(runs[number], staging / folder, partial(_note, staging / READ, number))
             files = _files_under(staging / folder)
             row = {"number": number, "folder": folder, "files": files, "told": json.dumps(told), "place": place}
             yield pa.RecordBatch.from_pylist([row], ATTEMPTED)
@@ -236,11 +239,11 @@ def _files_under(folder: Path) -> int:
     return sum(1 for _ in folder.rglob("*.parquet"))
 
 
-def _note(file: Path, done_bytes: int) -> None:
+def _note(folder: Path, number: int, done_bytes: int) -> None:
     """At once or not at all: somebody reads it."""
-    fresh = file.with_name(f".{file.name}")
+    fresh = folder / f".{number}"
     fresh.write_text(str(done_bytes))
-    fresh.replace(file)
+    fresh.replace(folder / str(number))
 
 
 def read(spark: SparkSession, out: Path, table: str) -> DataFrame:

@@ -182,6 +182,35 @@ def test_versions_end_where_addresses_can_be_read(version: int) -> None:
     ]
 
 
+@pytest.mark.parametrize("version", [0, 2, 4])
+def test_versions_that_a_broker_does_not_tell_in_the_asked_version_are_read_in_version_0(version: int) -> None:
+    """KIP-511. Also of such an answer the ends of APIs that name brokers are lowered."""
+    bench = Bench()
+    asked = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)
+    offered = [ApiVersion(ApiKey.API_VERSIONS, 0, 3), ApiVersion(ApiKey.METADATA, 0, 99)]
+    answer = response_frame(ApiVersionsResponse(35, offered), ApiKey.API_VERSIONS, 0)
+    bench.relay.requested(asked, 0)
+    lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
+    assert bench.relay.answered(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
+    seen = Decoded(bench.told[0])
+    assert (seen.trouble, list(seen.errors()), seen.response_version) == ("", [35], 0)
+    assert seen.response.api_keys == offered
+
+
+def test_versions_that_no_broker_is_asked_for_are_told_as_the_answer_that_the_client_gets() -> None:
+    """KIP-511: the request of a version that nobody knows stays here; its header is told."""
+    bench = Bench()
+    out = bytearray()
+    encode_request_header(RequestHeader(ApiKey.API_VERSIONS, 99, 5, "me"), out)
+    on, back = bench.relay.requested(frame(bytes(out) + b"secret"), 10)
+    [one] = bench.told
+    assert on == b"" and frame(one.response) == back and one.request == bytes(out)
+    seen = Decoded(one)
+    assert (list(seen.errors()), one.answered, one.seq, one.received_ns, one.ready_ns) == ([35], True, 1, 10, 10)
+    bench.exchange(ApiVersionsRequest(), ApiVersionsResponse(), ApiKey.API_VERSIONS, 0)
+    assert [one.seq for one in bench.told] == [1, 2]
+
+
 def test_tokens_of_sasl_go_through_and_are_not_kept() -> None:
     bench = Bench()
     bench.exchange(SaslHandshakeRequest("PLAIN"), SaslHandshakeResponse(0, ["PLAIN"]), ApiKey.SASL_HANDSHAKE, 0)

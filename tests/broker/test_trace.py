@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,13 +13,15 @@ from broker import apis
 from broker.clock import monotonic_ns
 from broker.faults.rules import ForcedThrottle
 from broker.log.files import FileRange, MemoryBudget, open_temporary_file
+from broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
 from broker.testing.memory import VirtualCluster
 from broker.trace import _heads
-from kafkaproto.api import codec
+from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header
 from kafkaproto.trace.cutting import batch_heads
+from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange, State
 from tests.broker.recording import recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
@@ -202,6 +206,23 @@ def test_a_request_whose_connection_goes_while_it_is_parked_is_recorded_without_
     assert (one.clock_ms - one.handled_ms, one.wait_ns > 0) == (200, True)
 
 
+def test_a_request_whose_connection_goes_while_its_handler_works_is_recorded_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = bench.cluster.state.nodes[0]
+    handler = node.apis[ApiKey.FETCH].handler
+
+    def closing(context: Any, request: Any) -> Any:
+        context.peer.close()
+        return handler(context, request)
+
+    monkeypatch.setattr(node, "apis", {ApiKey.FETCH: replace(node.apis[ApiKey.FETCH], handler=closing)})
+    client = bench.cluster.connect()
+    client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
+    bench.cluster.advance(600)
+    assert_given_up(bench, client.connection.connection_id)
+
+
 def test_a_held_answer_whose_connection_goes_is_recorded_without_an_answer() -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, producer_byte_rate=1000.0)
@@ -209,6 +230,16 @@ def test_a_held_answer_whose_connection_goes_is_recorded_without_an_answer() -> 
     client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
     client.connection.lost()
     assert_given_up(bench, client.connection.connection_id)
+
+
+def test_a_held_request_that_awaits_no_answer_lacks_none_when_its_connection_goes() -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, producer_byte_rate=1000.0)
+    client = bench.cluster.connect()
+    client.send(produce_of_bytes(client, "t", 100_000, version=5, acks=0), 5)
+    client.connection.lost()
+    [one] = bench.exchanges
+    assert not one.answered and bench.events("throttle") and bench.events("closed") and not bench.events("trouble")
 
 
 @pytest.mark.parametrize("release", ["1.1", "4.0"])
@@ -226,6 +257,91 @@ def test_a_request_whose_answer_cannot_be_built_is_recorded_without_one(
     bench.cluster.advance(200_000)
     assert client.connection.closed
     assert_given_up(bench, client.connection.connection_id)
+
+
+REFUSED = {
+    "an api that nobody knows": (
+        struct.pack(">hhi", 999, 0, 7) + b"secret",
+        b"",
+        "api key 999 version 0 is not offered",
+    ),
+    "a version that nobody knows": (
+        struct.pack(">hhih1sb", 0, 99, 7, 1, b"x", 0) + b"secret",
+        b"x\0",
+        "api key 0 version 99",
+    ),
+    "too few items": (
+        struct.pack(">hhih1si", 3, 1, 7, 1, b"x", 1 << 20) + b"secret",
+        b"x",
+        "Metadata request v1 cannot",
+    ),
+    "no whole header": (
+        struct.pack(">hhih", 18, 99, 7, 20) + b"secret",
+        b"",
+        "the header of ApiVersions v99 cannot be read",
+    ),
+    "half a start": (b"\0\0\0", b"", "a frame of 3 bytes holds no request header"),
+}
+"""What comes; what is kept behind the first 8 bytes and the length of the client-id; why it is refused."""
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_request_that_is_refused_is_recorded_and_why_and_nothing_of_it_that_nobody_can_read(
+    bench: Bench, what: str
+) -> None:
+    frame, kept, why = REFUSED[what]
+    client = bench.cluster.connect()
+    client.send_bytes(struct.pack(">i", len(frame)) + frame)
+    [one], [trouble], [closed] = bench.exchanges, bench.events("trouble"), bench.events("closed")
+    assert (one.answered, one.closes, one.response, one.sent_ns) == (False, True, b"", 0)
+    assert (one.request_bytes, one.clock_ms) == (len(frame), bench.cluster.now_ms)
+    assert one.request == frame[: 8 + (2 + len(kept) if kept else 0)] and b"secret" not in one.request
+    assert (trouble["of"], trouble["why"]) == (one.seq, closed["why"]) and why in closed["why"]
+    assert {trouble["connection"], closed["connection"], one.connection} == {client.connection.connection_id}
+    seqs = [one.seq, trouble["seq"], closed["seq"]]
+    assert seqs == list(range(seqs[0], seqs[0] + 3)) and 0 < one.received_ns <= one.handled_ns <= one.ready_ns
+
+
+def test_a_produce_of_a_version_that_is_not_offered_is_recorded_without_its_records() -> None:
+    bench = Bench(release_name="1.1")
+    client = bench.cluster.connect()
+    data = batch(b"secret" * 100)
+    client.send(produce("t", data), 9)
+    [one] = bench.exchanges
+    assert one.closes and one.request_records == (len(data),) and b"secret" not in one.request
+    assert bytes(decoded(one)[1].topic_data[0].partition_data[0].records) == data[:HEADER_BYTES]
+
+
+@pytest.mark.parametrize(("version", "whole"), [(4, True), (9, False)])
+def test_an_answer_that_a_version_is_not_offered_is_recorded_with_its_request(version: int, whole: bool) -> None:
+    """KIP-511. Of a version that nobody knows the request is its header."""
+    bench = Bench(release_name="2.1")
+    client = bench.cluster.connect(client_id="x")
+    frame = struct.pack(">hhih1sb", 18, version, 7, 1, b"x", 0) + bytes((2, 97, 2, 49, 0))
+    client.send_bytes(struct.pack(">i", len(frame)) + frame)
+    [one] = bench.exchanges
+    assert one.answered and not one.closes and one.response_bytes == client.received_bytes - 4
+    seen = Decoded(one)
+    assert list(seen.errors()) == [35] and bool(seen.trouble) is not whole
+    assert one.request == frame[: None if whole else 12]
+    assert (seen.client, seen.request and seen.request.client_software_name) == ("x", "a" if whole else None)
+    assert not bench.events("trouble") and not bench.events("closed")
+
+
+def test_it_is_recorded_why_a_connection_is_over() -> None:
+    bench = Bench(config={"connections.max.idle.ms": "1000"})
+    clients = [bench.cluster.connect() for _ in range(5)]
+    clients[0].finish()
+    clients[1].connection.lost()
+    clients[2].send(produce("t", batch(b"x"), partition=77, acks=0), 9)
+    clients[3].send_bytes(b"\xff\xff\xff\xff")
+    bench.cluster.advance(1000)
+    bench.cluster.connect()
+    bench.cluster.state.stop_broker(0)
+    told = [one["why"] for one in bench.events("closed")]
+    assert told[:3] == [CLIENT_ENDED, SOCKET_GONE, "a produce with acks=0 failed"]
+    assert "a frame of -1 bytes was announced" in told[3] and "connections.max.idle.ms=1000" in told[4]
+    assert told[5:] == ["the broker stops"]
 
 
 def test_what_happens_to_topics_quotas_and_logs_is_recorded(bench: Bench) -> None:
@@ -297,6 +413,7 @@ def test_connections_and_brokers_come_and_go_in_the_trace(bench: Bench) -> None:
     [opened], [closed] = bench.events("opened"), bench.events("closed")
     assert (opened["peer"], opened["listener"]) == ("10.1.2.3", "PLAINTEXT")
     assert opened["connection"] == closed["connection"] and opened["seq"] < closed["seq"]
+    assert closed["why"] == THIS_SIDE
     bench.cluster.state.stop_broker(0)
     assert [fact["state"] for fact in bench.events("broker")] == ["stopped"]
 
@@ -307,6 +424,29 @@ def test_sequence_numbers_count_everything_once(bench: Bench) -> None:
         client.ask(metadata(), 9)
     seen = sorted(e.seq if isinstance(e, Exchange) else e.facts["seq"] for e in bench.entries)
     assert seen == list(range(1, len(seen) + 1))
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_request_that_began_in_one_trace_is_not_in_the_next(lost: bool) -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, consumer_byte_rate=1.0)
+    client = bench.cluster.connect()
+    client.ask(produce("t", batch(b"x"), partition=1), 5)
+    for offset in (0, 1):
+        client.send(fetch(("t", 1, offset), max_wait_ms=500, min_bytes=1), 6)
+        first, bench.entries = bench.entries, []
+        bench.cluster.state.record(recorder_into(bench.entries))
+        if lost:
+            client.connection.lost()
+        bench.cluster.advance(200_000)
+        assert first and bench.exchanges == [] and bench.events("trouble") == []
+        assert [one["of"] for one in bench.events("throttle")] == ([None] if offset and not lost else [])
+        if lost:
+            client = bench.cluster.connect()
+    client.ask(metadata(), 1)
+    [one] = bench.exchanges
+    seqs = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in bench.entries]
+    assert one.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
 
 
 def test_P15_every_move_of_a_high_watermark_is_recorded_on_each_replica_before_acks_all_is_answered() -> None:

@@ -21,9 +21,8 @@ from tests.pipeline.capture.wire import Wire
 
 ROWS_PER_BATCH = 100
 """Small, so that a short stream has many batches: what is kept until a batch is full would else be most of all."""
-GROWS_BY = 1.6
-"""What a stream that is four times as long may take beside: garbage that Python collects when it likes, 1.3 where it was measured, 1.5 for
-twelve times. Whatever kept a part of each row would take nearly four times as much."""
+GROWS_BY = 1.3
+"""What a stream that is four times as long may take. Whatever kept a part of each row would take nearly four times as much."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +40,7 @@ def peak_bytes(stream: Iterable[Any]) -> tuple[int, int]:
     try:
         for _ in stream:
             arrow = max(arrow, pa.total_allocated_bytes() - before)
+            gc.collect()  # else garbage counts that Python collects when it likes
         return tracemalloc.get_traced_memory()[1], arrow
     finally:
         tracemalloc.stop()

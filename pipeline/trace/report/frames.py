@@ -51,13 +51,17 @@ def _told(entry: Exchange) -> Iterator[str]:
     if seen.header is None:
         yield f"a request that cannot be read: {seen.trouble}"
         return
-    api = codec(seen.header.api_key, seen.header.api_version)
-    what = (
-        f"{seen.api} v{seen.header.api_version}, correlation id {seen.header.correlation_id}, client-id {seen.client}"
-    )
-    yield "\n".join([f"request: {what}", *_lines(places(api.request, entry.request, seen.request_at))])
+    key, version = seen.header.api_key, seen.header.api_version
+    what = f"{seen.api} v{version}, correlation id {seen.header.correlation_id}, client-id {seen.client}"
+    yield "\n".join([f"request: {what}", *_lines(_places(key, version, "request", entry.request, seen.request_at))])
     if entry.answered:
-        yield "\n".join([f"response: {what}", *_lines(places(api.response, entry.response, seen.response_at))])
+        answer = _places(key, seen.response_version, "response", entry.response, seen.response_at)
+        yield "\n".join([f"response: {what}", *_lines(answer)])
+
+
+def _places(key: int, version: int, which: str, frame: bytes, at: int) -> Iterator[Place]:
+    """Raises ProtocolError, also for a version that nobody knows, whose header was read all the same."""
+    yield from places(getattr(codec(key, version), which), frame, at)
 
 
 def _lines(found: Iterator[Place]) -> Iterator[str]:

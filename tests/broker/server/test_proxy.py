@@ -235,7 +235,8 @@ def test_what_it_cannot_read_goes_through_as_it_is(tmp_path: Path) -> None:
     thread.join()
     assert next(e.request for e in entries(tmp_path / "proxy") if isinstance(e, Exchange))[:2] == b"\3\xe7"
     job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
-    assert [row["trouble"] is None for row in rows(tmp_path / "out", "requests")] == [False, False, True]
+    told = [(row["trouble"] is None, row["answered"]) for row in rows(tmp_path / "out", "requests")]
+    assert told == [(False, True), (False, True), (True, True), (False, True)]
 
 
 @pytest.mark.parametrize(
@@ -317,6 +318,8 @@ def test_a_request_whose_answer_never_came_through_is_in_its_trace(client_goes: 
     ]
     assert asked == [("Metadata", True, False, None), ("Fetch", False, True, UNANSWERED)]
     assert kinds(tmp_path / "proxy") == ["opened", "trouble", "closed"]
+    closed = next(e for e in entries(tmp_path / "proxy") if isinstance(e, Event) and e.kind == "closed")
+    assert closed.facts["why"] == ("Connection reset by peer" if client_goes else "the proxy stops")
     numbers = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in entries(tmp_path / "proxy")]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
 

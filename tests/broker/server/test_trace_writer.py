@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from broker.cluster import Cluster
 from broker.config import ConfigError
+from broker.server import tracing
 from broker.server.trace_writer import TraceWriter
 from broker.testing import cluster
 from kafkaproto.api import ApiKey
@@ -72,6 +75,50 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     TraceWriter(tmp_path, "run", {}).close()
     with pytest.raises(ConfigError, match="exists"):
         TraceWriter(tmp_path, "run", {})  # nothing is overwritten
+
+
+def addresses(cluster: Cluster) -> list[tuple[str, int]]:
+    """Where clients are told that brokers are."""
+    return [address for one in cluster.controller.image.brokers.values() for address in one.listeners.values()]
+
+
+def test_nobody_is_let_in_before_the_trace_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin_trace, asked = tracing.begin_trace, []
+
+    def begin(cluster: Cluster, folder: str) -> TraceWriter:
+        for address in addresses(cluster):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(address, PATIENCE_S)
+            asked.append(address)
+        return begin_trace(cluster, folder)
+
+    monkeypatch.setattr(tracing, "begin_trace", begin)
+    with cluster(2, trace=tmp_path) as c:
+        assert [f"{host}:{port}" for host, port in asked] == c.bootstrap_servers
+        for address in asked:
+            socket.create_connection(address, PATIENCE_S).close()
+    told = [(one.facts["broker"], one.kind) for one in events(tmp_path)]
+    assert sorted(told) == [(broker, kind) for broker in (0, 1) for kind in ("closed", "opened")]
+
+
+def test_a_port_that_somebody_else_listens_on_first_is_told_as_one_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_trace = tracing.begin_trace
+    with socket.socket() as other:
+
+        def begin(cluster: Cluster, folder: str) -> TraceWriter:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(addresses(cluster)[0])
+            other.listen()
+            return begin_trace(cluster, folder)
+
+        monkeypatch.setattr(tracing, "begin_trace", begin)
+        with (
+            pytest.raises(ConfigError, match=r"broker 0 cannot listen on .*: the port is in use"),
+            cluster(trace=tmp_path),
+        ):
+            pass
 
 
 def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto.api import codec
+from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.command_line import main
 from kafkaproto.trace.format import Exchange
@@ -79,3 +82,29 @@ def test_a_frame_that_cannot_be_read_is_shown_as_one(tmp_path: Path, capsys: pyt
     status, lines, _ = shown(capsys, path)
     assert status == 0 and "cannot be read" in lines[0] and lines[1].endswith("e: ")
     assert "trouble" in json.loads(shown(capsys, path, "--json")[1][0])
+
+
+def test_versions_that_a_broker_does_not_know_are_shown_as_it_told_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In version 0, whatever was asked for (KIP-511); the request of a version that nobody knows is told as its header."""
+    answer = bytearray()
+    encode_response_header(18, 0, 7, answer)
+    codec(18, 0).encode_response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), answer, None)
+    path = tmp_path / "x.kptrace"
+    path.write_bytes(trace_format.header({}))
+    for version in (4, 99):
+        asked = bytearray()
+        encode_request_header(RequestHeader(18, version, 7, "me"), asked)
+        if version == 4:
+            codec(18, 4).encode_request(ApiVersionsRequest("its-name", "1.2"), asked, None)
+        one = Exchange(1, 0, 1, 0, 0, 0, 0, 0, 0, True, False, False, 3, 0, bytes(asked), bytes(answer), (), ())
+        with path.open("ab") as file:
+            file.write(trace_format.exchange(one))
+    _, lines, _ = shown(capsys, path)
+    assert lines[0].endswith("UNSUPPORTED_VERSION") and "UNSUPPORTED_VERSION, cannot be read" in lines[1]
+    known, unknown = (json.loads(line) for line in shown(capsys, path, "--json")[1])
+    assert known["request"]["clientSoftwareName"] == "its-name" and "trouble" not in known
+    assert (unknown["version"], unknown["request"], bool(unknown["trouble"])) == (99, None, True)
+    for one in (known, unknown):
+        assert one["response"] == {"errorCode": 35, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}]}

@@ -34,6 +34,7 @@ from kafkaproto.messages.metadata import (
 from kafkaproto.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkaproto.trace.pcap import RST, file_header, record
+from pipeline.capture import job as capture_job
 from pipeline.capture.connections import CAPTURE_ENDS, End, Pair, Seen
 from pipeline.capture.conversation import NO_ANSWER
 from pipeline.capture.link import segment_of
@@ -137,6 +138,18 @@ def test_what_brokers_offer_is_told_of_the_whole_capture(made: Made) -> None:
     talk(wire.connect(40_001), versions(1, (0, 3, 11)))
     [meta] = events(made(wire), "meta")
     assert meta["advertised"] == {"0": [0, 11], "1": [4, 16]}
+
+
+@pytest.mark.parametrize("shaken", [True, False])
+def test_versions_that_a_broker_does_not_tell_in_the_asked_version_are_read_in_version_0(
+    made: Made, shaken: bool
+) -> None:
+    """KIP-511, also where the capture begins with them."""
+    wire = Wire()
+    old = response(ApiVersionsResponse(35, [ApiVersion(18, 0, 3)]), 18, 0, 1)
+    talk(wire.connect(shaken=shaken), (request(ApiVersionsRequest("me", "1"), 18, 4, 1), old), versions(2, (18, 0, 3)))
+    of = [(row["api_version"], row["error"], row["trouble"]) for row in made(wire)["requests"]]
+    assert of == [(4, 35, None), (2, 0, None)]
 
 
 def test_what_only_a_broker_knows_is_null(made: Made) -> None:
@@ -267,6 +280,59 @@ def test_lost_packets_with_the_beginnings_of_frames_are_followed_by_the_next_fra
     assert numbers(tables) == [1, 2, *range(4, 50)]
     assert [row["correlation_id"] for row in tables["requests"] if row["trouble"]] == [2]
     assert [one["why"] for one in events(tables, "unreadable")] == ["an answer whose request is not in the capture"]
+
+
+OTHERS = "the answer's correlation id is {}"
+
+
+def test_answers_that_are_exchanged_or_nobodys_are_told_as_others(made: Made) -> None:
+    """Nothing is missing, so the next answer is that of the oldest request. What nobody waits for is told beside, and the rest is as it was."""
+    wire = Wire()
+    line = wire.connect()
+    talk(line, versions(1))
+    line.says(CLIENT, named(2)[0] + fetched(3)[0] + produced(4, acks=0)[0])
+    line.says(SERVER, fetched(3)[1] + named(2)[1])
+    talk(line, (named(5)[0], named(99)[1]), named(6))
+    line.says(SERVER, named(98)[1])
+    talk(line, named(7), named(8))
+    line.close()
+    tables = made(wire)
+    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"]}
+    others = {2: OTHERS.format(3), 3: OTHERS.format(2), 5: OTHERS.format(99)}
+    assert troubles == {number: others.get(number) for number in range(1, 9)}
+    assert [row["answered"] for row in tables["requests"]] == [row["acks"] is None for row in tables["requests"]]
+    assert not any(row["partial"] for row in tables["requests"]) and not events(tables, "trouble")
+    assert [one["bytes"] for one in events(tables, "unreadable")] == [len(named(98)[1]) - 4]
+
+
+@pytest.mark.parametrize(
+    "where", ["in mid-stream", "behind a hole", "behind what cannot be read", "behind half a produce"]
+)
+def test_where_something_may_be_missing_an_answer_is_known_by_its_correlation_id(made: Made, where: str) -> None:
+    wire = Wire()
+    line = wire.connect(shaken=where != "in mid-stream")
+    numbered = produced(3) if where == "behind half a produce" else versions(3)
+    if where == "in mid-stream":
+        line.says(CLIENT, versions(3)[0])
+    else:
+        talk(line, versions(1))
+        if where == "behind a hole":
+            line.lose(CLIENT, versions(2)[0])
+        elif where == "behind what cannot be read":
+            line.says(CLIENT, frame(b"\x7f\xff" + bytes(30)))
+        line.says(CLIENT, numbered[0])
+    line.says(CLIENT, b"".join(versions(n)[0] for n in (4, 5)))
+    line.says(SERVER, versions(2)[1] + versions(4)[1] + versions(5)[1])
+    talk(line, *(versions(n) for n in range(6, 40)))
+    line.close()
+    tables = made(wire, 150 if where == "behind half a produce" else 1 << 18)
+    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]}
+    assert list(troubles) == [3] and (troubles[3] == NO_ANSWER or "only the beginning" in troubles[3])
+    assert numbers(tables)[-36:] == list(range(4, 40))
+    unpaired = [
+        one for one in events(tables, "unreadable") if one["why"] == "an answer whose request is not in the capture"
+    ]
+    assert len(unpaired) == (where != "in mid-stream"), "there it is passed over, as nobody waits for it"
 
 
 def test_lost_answers_are_told_of_their_requests(made: Made) -> None:
@@ -480,3 +546,14 @@ def test_no_change_to_a_capture_makes_anything_raise(
     assert len(runs) + len(told) == 1
     for run in runs:
         assert [table for table, _ in batches(run)]
+
+
+def test_it_is_told_how_much_of_a_long_capture_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture_job, "ROWS_PER_BATCH", 10)
+    wire = Wire()
+    talk(wire.connect(), *(versions(n) for n in range(50)))
+    wire.write(tmp_path / "a.pcap")
+    [run], _ = runs_of(tmp_path)
+    noted: list[int] = []
+    assert list(capture_job._of_file(0, run, noted.append))
+    assert len(noted) > 5 and noted == sorted(noted) and noted[-1] == sum(run.sizes)

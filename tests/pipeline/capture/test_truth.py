@@ -15,6 +15,9 @@ from broker.testing import TestCluster, cluster
 from pipeline.capture.connections import NO_KAFKA
 from pipeline.capture.conversation import SEQ_PER_PACKET
 from pipeline.trace import tables as job
+from pipeline.trace.audit.conversation import RULES
+from pipeline.trace.audit.rule import BROKEN, HOLDS, outcome
+from pipeline.trace.audit.rule import Tables as AuditedTables
 from pipeline.trace.schema import TABLES
 from tests.broker.wire import batch, fetch, metadata, produce
 from tests.clients import KAFKA_PYTHON_WARNINGS
@@ -22,7 +25,7 @@ from tests.conformance.client import Connection
 from tests.pipeline.capture.sniffed import Sniffed, sniffed, written
 from tests.pipeline.capture.tap import LARGEST_SEGMENT_BYTES, Tap, tapped
 from tests.pipeline.capture.test_connections import fetched, named, talk, versions
-from tests.pipeline.capture.wire import Wire
+from tests.pipeline.capture.wire import CLIENT, SERVER, Wire
 from tests.pipeline.trace.alike import assert_same
 from tests.pipeline.trace.recorded import traffic, write
 from tests.pipeline.trace.test_tables import rows
@@ -191,7 +194,9 @@ def test_packets_of_the_kernel_from_any_place_on_give_all_that_is_whole_from_the
         assert Counter(one for of_connection in later.values() for one in of_connection[1:]) <= found, start
 
 
-def test_spark_makes_the_tables_that_are_made_without_it(spark: Any, recorded: Recorded, tmp_path: Path) -> None:
+def test_spark_makes_the_tables_that_are_made_without_it(
+    spark: Any, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a folder: a capture of real clients, one whose topics and brokers are named late, one that is torn, one that is none, a trace."""
     tap = recorded.tap
     folder = tmp_path / "in"
@@ -209,10 +214,30 @@ def test_spark_makes_the_tables_that_are_made_without_it(spark: Any, recorded: R
     torn.write_bytes(torn.read_bytes()[:-1])
     (folder / "bad.pcapng").write_bytes(b"no capture")
     counts, told = job.build(folder, tmp_path / "a", job.without_spark)
-    again, said = job.build(folder, tmp_path / "b", partial(job.with_spark, spark))
+    monkeypatch.setattr(job, "TOLD_EVERY_S", 0.01)
+    progress: list[str] = []
+    again, said = job.build(folder, tmp_path / "b", partial(job.with_spark, spark, progress=progress.append))
+    captured_bytes = sum(path.stat().st_size for path in folder.glob("*.pcap"))
+    assert f"0 of {captured_bytes / 1e6:,.0f} MB read, 0 %" in progress and "all is read" in progress[-1]
     assert sorted(counts) == ["late.pcap", "one.pcap", "r", "torn.pcap"]
     assert counts == again and sorted(told) == sorted(said) and len(told) == 2
     for table in TABLES:
         assert rows(tmp_path / "a", table) == rows(tmp_path / "b", table)
     found = rows(tmp_path / "b", "partitions", "late.pcap")
     assert [(row["topic"], row["broker"]) for row in found] == [("t", 3)]
+
+
+def test_answers_that_are_exchanged_on_the_wire_break_rule_6(spark: Any, tmp_path: Path) -> None:
+    wire = Wire()
+    line = wire.connect()
+    talk(line, versions(1, (18, 0, 4), (3, 0, 12)))
+    asked, answers = zip(named(2), named(3), strict=True)
+    line.says(CLIENT, b"".join(asked))
+    line.says(SERVER, b"".join(reversed(answers)))
+    talk(line, named(4))
+    line.close()
+    job.build(wire.write(tmp_path / "a.pcap"), tmp_path / "out", job.without_spark)
+    tables = AuditedTables.of(spark, tmp_path / "out")
+    found = {rule.number: outcome(rule, tables) for rule in RULES if rule.number in ("6", "7")}
+    assert sorted(row["correlation_id"] for row in found["6"].sample) == [2, 3]
+    assert [(one.verdict, one.checked, one.broken) for one in found.values()] == [(BROKEN, 4, 2), (HOLDS, 4, 0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import Any
 
 import pytest
@@ -308,6 +309,33 @@ def test_an_answer_to_somebody_else_and_an_unknown_api_are_told(bench: Bench) ->
     first, second = rows_of([other, unknown])["requests"]
     assert first["trouble"] == "the answer's correlation id is 99" and first["correlation_id"] == 1
     assert second["trouble"]
+
+
+def test_an_answer_to_somebody_else_is_told_as_that_also_where_it_is_of_another_api(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    client.ask(metadata(), 9)
+    client.ask(produce("t", batch(b"x")), 9)
+    asked, others = bench.exchanges
+    [one] = rows_of([asked._replace(response=others.response)])["requests"]
+    assert one["trouble"] == "the answer's correlation id is 2"
+
+
+def test_a_request_that_was_refused_is_a_row_that_says_why_and_an_answer_that_a_version_is_not_offered_has_its_error(
+    bench: Bench,
+) -> None:
+    for key, version in ((3, 99), (999, 0), (18, 99)):
+        frame = struct.pack(">hhih1sb", key, version, 7, 1, b"x", 0)
+        bench.cluster.connect().send_bytes(struct.pack(">i", len(frame)) + frame)
+    requests = rows_of(bench.entries)["requests"]
+    assert of(requests, "api", "api_version", "client_id", "answered", "partial", "error") == [
+        ("Metadata", 99, "x", False, True, None),
+        (None, None, None, False, True, None),
+        ("ApiVersions", 99, "x", True, False, 35),
+    ]
+    assert [row["trouble"] for row in requests[:2]] == [
+        "api key 3 version 99 is not offered",
+        "api key 999 version 0 is not offered",
+    ]
 
 
 def test_an_event_keeps_all_that_it_says() -> None:
