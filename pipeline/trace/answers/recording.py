@@ -29,7 +29,8 @@ ANSWER = Answer(
         Query(
             "facts",
             "who recorded it, and how much; errors: answers with one; without an answer: their connection ended first, as that of a consumer "
-            "does which is closed while it waits, or the recording has not the answer; not whole: a part is missing or cannot be read",
+            "does which is closed while it waits, they were refused, or the recording has not the answer; not whole: a part is missing, or "
+            "cannot be read",
             FACTS,
         ),
     ),
