@@ -64,7 +64,8 @@ def _peaks_mb(pid: int) -> Iterator[float]:
 def one(folder: Path) -> dict[str, float]:
     """In this process: Parquet of the trace, then everything from the trace on, into another folder."""
     from pipeline.session import local_session
-    from pipeline.trace.report.__main__ import Progress, Wanted, make
+    from pipeline.trace.progress import Progress
+    from pipeline.trace.report.__main__ import Wanted, make
     from pipeline.trace.tables import build, with_spark
 
     trace = folder / "trace"
@@ -75,7 +76,7 @@ def one(folder: Path) -> dict[str, float]:
         parquet = time.perf_counter() - begun
         shutil.rmtree(folder / "once")
         begun = time.perf_counter()
-        _, outcomes, _ = make(spark, Wanted(folder / "whole", trace), Progress())
+        outcomes = make(spark, Wanted(folder / "whole", trace), Progress()).outcomes
         whole = time.perf_counter() - begun
     broken = sum(bool(outcome.broken) for outcome in outcomes)
     return {"parquet_s": parquet, "whole_s": whole, "broken": broken}

@@ -346,7 +346,7 @@ def _send_nothing(context: RequestContext, asker: Asker, close: bool, throttle_m
     context.node.journal.request(context, throttle_ms, 0)
     recorder = context.node.recorder
     if recorder is not None and context.traced is not None:
-        recorder.unanswered(context, throttle_ms, close)
+        recorder.unanswered(context, throttle_ms, close, mute_ms != throttle_ms)
     asker.answer(None, mute_ms, close, context.now_ms)
 
 

@@ -177,9 +177,10 @@ class Recorder:
         flags = ANSWERED | HELD if held else ANSWERED
         context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, size_bytes, out, splices, api.flexible
 
-    def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool) -> None:
+    def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
         """acks=0: it is done, and nothing goes back."""
-        context.peer.outgoing = context, monotonic_ns(), throttle_ms, CLOSES if closes else 0, 0, b"", (), False
+        flags = (CLOSES if closes else 0) | (HELD if held else 0)
+        context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, 0, b"", (), False
 
     def ended(self, one: RequestContext | Outgoing, sent: bool) -> None:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or

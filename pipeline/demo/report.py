@@ -12,16 +12,17 @@ LEAST_EXERCISED = 22
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     from pipeline.session import local_session
     from pipeline.trace.audit.rule import BROKEN, HOLDS
-    from pipeline.trace.report.__main__ import Progress as Quiet
+    from pipeline.trace.progress import Progress as Quiet
     from pipeline.trace.report.__main__ import Wanted, make
 
     with local_session("kafkaproto demo report") as spark:
         begun = progress.seconds
-        path, outcomes, notes = make(spark, Wanted(brokers.trace.parent / "report", brokers.trace), Quiet(quiet=True))
+        made = make(spark, Wanted(brokers.trace.parent / "report", brokers.trace), Quiet(quiet=True))
+        outcomes, notes = made.outcomes, made.notes
         progress.note(f"tables, {len(outcomes)} rules, page: {progress.seconds - begun:.1f} s")
     for note in notes:
         progress.note(note)
-    progress.note(f"the report is {path}")
+    progress.note(f"the report is {made.path}")
     broken = [one.rule.number for one in outcomes if one.verdict == BROKEN]
     held = sum(one.verdict == HOLDS for one in outcomes)
     return [

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 MOST_ROWS = 1000
 """Of one table of an answer; who wants more asks its query."""
 
+GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
+"""SQL: a request without the answer that it should have had. Its connection ended first, as each consumer's does that is closed while a fetch
+waits, or a capture has not the answer."""
+WHOLE = "answered AND trouble IS NULL"
+"""SQL: a request whose answer is known whole."""
+
 FAMILY = (
     "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', '*'), "
     "'(^|-)[0-9]+(?=-|$)', '$1*')"

@@ -19,14 +19,23 @@ CLIENTS = f"""
     WITH total AS (SELECT sum(bytes_in + bytes_out) AS bytes FROM requests)
     SELECT {FAMILY} AS client, concat_ws(', ', sort_array(collect_set(software))) AS software, count(DISTINCT client_id) AS client_ids,
            count(DISTINCT run, conn) AS connections, count(1) AS requests,
-           sum(bytes_in + bytes_out) AS bytes, round(100 * sum(bytes_in + bytes_out) / max(total.bytes), 1) AS percent_of_bytes,
+           sum(bytes_in + bytes_out) AS bytes, round(100 * sum(bytes_in + bytes_out) / nullif(max(total.bytes), 0), 1) AS percent_of_bytes,
            round((max(ready_ns) - min(received_ns)) / 1e9, 1) AS seen_s, count_if(error <> 0) AS errors
     FROM requests CROSS JOIN total GROUP BY 1 ORDER BY bytes DESC
 """
 
+OFFERED = """here AS (
+            SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
+            FROM events WHERE kind = 'meta'
+        )"""
+"""SQL: which versions of an API the recorded broker offers, lowest and highest."""
+
 VERSIONS = f"""
-    SELECT {FAMILY} AS client, api, api_version, count(1) AS requests, sum(bytes_in + bytes_out) AS bytes
-    FROM requests WHERE api IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    WITH {OFFERED}
+    SELECT {FAMILY} AS client, api, api_version, max(get(versions, 0)) AS offered_from, max(get(versions, 1)) AS offered_to,
+           count(1) AS requests, sum(bytes_in + bytes_out) AS bytes
+    FROM requests r LEFT JOIN here h ON h.run = r.run AND try_cast(h.api_key AS int) = r.api_key
+    WHERE api IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
 ERRORS = f"""
@@ -53,24 +62,21 @@ def verdicts(tables: Tables) -> DataFrame:
         [(i, name) for i, name in enumerate(known)], "nth int, release string"
     ).createOrReplaceTempView("known")
     return spark.sql(f"""
-        WITH here AS (
-            SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
-            FROM events WHERE kind = 'meta'
-        ), asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM requests WHERE api = 'ApiVersions'),
+        WITH {OFFERED}, asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM requests WHERE api = 'ApiVersions'),
         used AS (
             SELECT run, {FAMILY} AS client, api_key, api, max(api_version) AS newest, min(api_version) AS oldest, count(1) AS requests
             FROM requests WHERE api_key IS NOT NULL AND api <> 'ApiVersions' GROUP BY 1, 2, 3, 4
         ), judged AS (
             SELECT u.client, u.api, u.newest, nth, k.release, low, high, u.requests, CASE
                 WHEN high IS NULL THEN CASE WHEN a.client IS NULL THEN '{BREAKS}' ELSE '{MISSING}' END
-                WHEN newest < low AND newest = coalesce(h.versions[1], -1) THEN '{UNKNOWN}'
+                WHEN newest < low AND newest = coalesce(get(h.versions, 1), -1) THEN '{UNKNOWN}'
                 WHEN newest < low THEN '{BREAKS}'
                 WHEN newest <= high THEN '{WORKS}'
                 WHEN a.client IS NULL THEN '{BREAKS}'
                 ELSE '{OLDER}' END AS verdict
             FROM used u CROSS JOIN known k
             LEFT JOIN offered o ON o.release = k.release AND o.api_key = u.api_key
-            LEFT JOIN here h ON h.run = u.run AND CAST(h.api_key AS int) = u.api_key
+            LEFT JOIN here h ON h.run = u.run AND try_cast(h.api_key AS int) = u.api_key
             LEFT JOIN asking a ON a.run = u.run AND a.client = u.client
         )
         SELECT client, release, min_by(verdict, array_position(array{WORST_FIRST}, verdict)) AS verdict,
@@ -87,7 +93,7 @@ ANSWER = Answer(
     (
         Query("clients", "each kind of client: numbers and UUIDs in client-ids are left out", CLIENTS),
         Query("verdicts", "whether a broker of another release takes what each client sent", verdicts),
-        Query("versions", "requests of each API and version", VERSIONS),
+        Query("versions", "requests of each API and version, and the versions that the broker offers", VERSIONS),
         Query("errors", "error codes that were answered", ERRORS),
     ),
 )

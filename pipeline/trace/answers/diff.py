@@ -5,7 +5,7 @@ For a client or a broker that was changed between them. Client-ids are taken wit
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import FAMILY, Answer, Query
+from pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Query
 
 FEWEST = 30
 """Requests on both sides before their sizes and times are compared."""
@@ -28,19 +28,19 @@ def answer(before: str, after: str) -> Answer:
     FROM both GROUP BY client, api, api_version HAVING before = 0 OR after = 0 ORDER BY client, api, api_version
     """
     counts = f"""{both}
-    SELECT client, api, {pairs}, round(count_if(side = 'after') / count_if(side = 'before'), 2) AS ratio
+    SELECT client, api, {pairs}, round(count_if(side = 'after') / nullif(count_if(side = 'before'), 0), 2) AS ratio
     FROM both GROUP BY client, api
-    HAVING before > 0 AND after > 0 AND abs(after - before) > 10 AND greatest(after / before, before / after) >= {COUNTS_DIFFER}
-    ORDER BY greatest(after / before, before / after) DESC, client, api
+    HAVING before > 0 AND after > 0 AND abs(after - before) > 10 AND greatest(after / nullif(before, 0), before / nullif(after, 0)) >= {COUNTS_DIFFER}
+    ORDER BY greatest(after / nullif(before, 0), before / nullif(after, 0)) DESC, client, api
     """
     errors = f"""{both}
     SELECT client, api, error, {pairs} FROM both WHERE error <> 0 GROUP BY client, api, error
-    HAVING before = 0 OR after = 0 OR greatest(after / before, before / after) >= 2 ORDER BY client, api, error
+    HAVING before = 0 OR after = 0 OR greatest(after / nullif(before, 0), before / nullif(after, 0)) >= 2 ORDER BY client, api, error
     """
     measures = f"""{both}, measured AS (
         SELECT api, side, count(1) AS requests, percentile_approx((ready_ns - received_ns) / 1e6, array(0.5, 0.95), 1000) AS ms,
                percentile_approx(bytes_in, array(0.5, 0.95), 1000) AS bytes_in, percentile_approx(bytes_out, array(0.5, 0.95), 1000) AS bytes_out
-        FROM both GROUP BY api, side
+        FROM both WHERE NOT ({GIVEN_UP}) GROUP BY api, side
     ), paired AS (
         SELECT b.api, b.requests AS before_requests, a.requests AS after_requests, stack(6,
                  'p50 ms', b.ms[0], a.ms[0], 'p95 ms', b.ms[1], a.ms[1],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import FAMILY, Answer, Query
+from pipeline.trace.answers.answer import FAMILY, WHOLE, Answer, Query
 
-CONSUMING = "api = 'Fetch' AND coalesce(replica_id, -1) < 0"
+CONSUMING = f"api = 'Fetch' AND coalesce(replica_id, -1) < 0 AND {WHOLE}"
 
 CLIENTS = f"""
     WITH sizes AS (
@@ -34,7 +34,7 @@ RECORDS = f"""
     WITH carried AS (
         SELECT p.run, p.seq, sum(p.records) AS records FROM partitions p WHERE p.api = 'Fetch' GROUP BY p.run, p.seq
     )
-    SELECT CASE WHEN records = 0 THEN -1 ELSE CAST(floor(log2(records)) AS int) END AS power_of_two, count(1) AS fetches
+    SELECT CASE WHEN records <= 0 THEN -1 ELSE CAST(floor(log2(records)) AS int) END AS power_of_two, count(1) AS fetches
     FROM (SELECT r.run, r.seq, coalesce(c.records, 0) AS records FROM requests r LEFT JOIN carried c ON c.run = r.run AND c.seq = r.seq
           WHERE {CONSUMING})
     GROUP BY 1 ORDER BY 1

@@ -25,7 +25,7 @@ PARTS = """
 
 SLOWEST = """
     SELECT run, seq, conn, client_id, api, api_version, round((ready_ns - received_ns) / 1e6, 3) AS took_ms, max_wait_ms, bytes_in, bytes_out, error
-    FROM requests WHERE answered ORDER BY ready_ns - received_ns - 1000000 * coalesce(max_wait_ms, 0) DESC, run, seq LIMIT 20
+    FROM requests WHERE answered ORDER BY ready_ns - received_ns - 1000000L * coalesce(max_wait_ms, 0) DESC, run, seq LIMIT 20
 """
 
 LARGEST = """

@@ -72,6 +72,18 @@ PARTITIONS = f"""
     ORDER BY every_topic DESC, every_partition DESC, lost DESC, doubled DESC, acknowledged DESC, topic, partition
 """
 
+ONLY_READ = f"""
+    WITH stored AS (
+        SELECT DISTINCT run, {TOPIC} AS topic_, partition FROM batches WHERE api = 'Produce' AND base_offset IS NOT NULL
+    ), read AS (
+        SELECT run, {TOPIC} AS topic_, partition, records, bytes, base_offset, next_offset, high_watermark FROM partitions
+        WHERE api = 'Fetch' AND records > 0 AND coalesce(replica_id, -1) < 0
+    )
+    SELECT topic_ AS topic, partition, count(1) AS fetches, sum(records) AS records, sum(bytes) AS bytes, min(base_offset) AS from_offset,
+           max(next_offset) AS to_offset, max(high_watermark) AS high_watermark
+    FROM read LEFT ANTI JOIN stored USING (run, topic_, partition) GROUP BY topic_, partition ORDER BY bytes DESC, topic, partition
+"""
+
 OFFSETS = f"""
     WITH seen AS (
         SELECT p.*, {TOPIC} AS topic_, r.client_id FROM partitions p JOIN requests r ON r.run = p.run AND r.seq = p.seq
@@ -106,6 +118,7 @@ ANSWER = Answer(
             "twice; first, without a partition, of all topics together and of each that has several partitions, listed or not",
             PARTITIONS,
         ),
+        Query("only-read", "partitions that were read, and to which nothing was written in this trace", ONLY_READ),
         Query(
             "offsets",
             "of the four busiest partitions: what was produced, what was committed, and where its readers were",

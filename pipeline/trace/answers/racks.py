@@ -14,7 +14,7 @@ WHERE = """
                 SELECT run, at_ns, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, rack: string>>')) AS one
                 FROM events WHERE kind = 'meta')
             UNION ALL
-            SELECT run, at_ns, CAST(get_json_object(facts, '$.node') AS int), get_json_object(facts, '$.rack') FROM events WHERE kind = 'rack'
+            SELECT run, at_ns, try_cast(get_json_object(facts, '$.node') AS int), get_json_object(facts, '$.rack') FROM events WHERE kind = 'rack'
         ) GROUP BY run, id
     ), read AS (
         SELECT p.run, p.broker, coalesce(p.topic, p.topic_id) AS topic, p.partition, r.rack AS client_rack, r.client_id, sum(p.bytes) AS bytes

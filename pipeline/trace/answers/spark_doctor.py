@@ -5,7 +5,7 @@ Spark's consumers are known by their client-ids (`consumer-<group>-executor-<n>`
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import Answer, Query
+from pipeline.trace.answers.answer import WHOLE, Answer, Query
 
 CLIENT = "client_id RLIKE '-executor-[0-9]+$'"
 NAME = "regexp_replace(regexp_extract(client_id, '^(?:consumer-)?(.*)-executor-[0-9]+$', 1), '(spark-kafka-[a-z]+)-([0-9a-f]{8})[-0-9a-f]*', '$1-$2')"
@@ -21,8 +21,8 @@ QUERIES = f"""
         JOIN (SELECT DISTINCT query FROM mine) m ON m.query = b.query GROUP BY m.query
     ), asked AS (
         SELECT query, count(DISTINCT client_id) AS consumers, count(DISTINCT run, conn) AS connections, count(1) AS requests,
-               count_if(api = 'Fetch') AS fetches, count_if(api = 'ListOffsets') AS list_offsets,
-               count_if(api = 'Fetch' AND records_bytes = 0 AND session_epoch >= 0) AS empty_fetches,
+               count_if(api = 'Fetch' AND answered) AS fetches, count_if(api = 'ListOffsets') AS list_offsets,
+               count_if(api = 'Fetch' AND records_bytes = 0 AND session_epoch >= 0 AND {WHOLE}) AS empty_fetches,
                max(max_bytes) AS fetch_max_bytes, max(CASE WHEN api = 'Fetch' THEN records_bytes END) AS largest_fetch_bytes,
                sum(coalesce(decided_ms, throttle_ms, 0)) AS throttled_ms,
                max(CASE WHEN rack LIKE '${{env:%' THEN rack END) AS literal_rack
@@ -33,9 +33,12 @@ QUERIES = f"""
             FROM mine GROUP BY query, run, conn) GROUP BY query
     )
     SELECT a.query, consumers, connections, fetches, list_offsets, requests, coalesce(c.records, 0) AS records,
-           round(1000 * requests / c.records, 1) AS requests_per_1000_records, round(list_offsets / fetches, 1) AS list_offsets_per_fetch,
-           CAST(2 * c.records / nullif(list_offsets, 0) AS bigint) AS records_per_poll, CAST(c.bytes / fetches AS bigint) AS bytes_per_fetch,
-           largest_fetch_bytes, fetch_max_bytes, empty_fetches, c.bytes_again, round(100 * throttled_ms / open_ms, 1) AS percent_throttled,
+           round(1000 * requests / nullif(c.records, 0), 1) AS requests_per_1000_records,
+           round(list_offsets / nullif(fetches, 0), 1) AS list_offsets_per_fetch,
+           CAST(2 * c.records / nullif(list_offsets, 0) AS bigint) AS records_per_poll,
+           CAST(c.bytes / nullif(fetches, 0) AS bigint) AS bytes_per_fetch,
+           largest_fetch_bytes, fetch_max_bytes, empty_fetches, c.bytes_again,
+           round(100 * throttled_ms / nullif(open_ms, 0), 1) AS percent_throttled,
            throttled_ms, literal_rack
     FROM asked a JOIN opened o ON o.query = a.query LEFT JOIN carried c ON c.query = a.query ORDER BY requests DESC
 """

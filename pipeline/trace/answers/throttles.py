@@ -18,7 +18,7 @@ CLIENTS = f"""
         FROM (SELECT DISTINCT run, conn, client_id FROM requests) JOIN connections USING (run, conn) GROUP BY client_id
     )
     SELECT t.client_id, api, throttle_quota AS quota, quota_entity AS entity, max(quota_bound) AS bound_a_second,
-           count(1) AS throttles, sum(ms) AS throttled_ms, round(100 * sum(ms) / max(open_ms), 1) AS percent_of_time,
+           count(1) AS throttles, sum(ms) AS throttled_ms, round(100 * sum(ms) / nullif(max(open_ms), 0), 1) AS percent_of_time,
            max(ms) AS longest_ms, count_if(ms >= {FOR_LONG_MS}) AS a_minute_or_longer
     FROM throttled t JOIN clients c ON c.client_id IS NOT DISTINCT FROM t.client_id
     WHERE ms > 0

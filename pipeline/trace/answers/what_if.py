@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS
 from kafkaproto import releases
-from pipeline.trace.answers.answer import Answer, Query
+from pipeline.trace.answers.answer import GIVEN_UP, Answer, Query
 from pipeline.trace.answers.replay import Replay, Request
 
 if TYPE_CHECKING:
@@ -26,18 +26,25 @@ QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)
 AROUND = (0.5, 1.0, 2.0)
 """Times the quota that was in force."""
 
-CHARGED = """
-    WITH counted AS (
-        SELECT run, broker, api, coalesce(client_id, '') AS client_id, conn, seq,
-               coalesce(IF(held, clock_ms - decided_ms, clock_ms), CAST(ready_ns / 1000000 AS bigint)) AS clock_ms,
-               coalesce(decided_ms, throttle_ms, 0) AS waited_ms, throttle_quota = api AS by_this_quota,
+CHARGED = f"""
+    WITH kept AS (
+        SELECT /*+ BROADCAST(r) */ r.run, r.seq, min(e.clock_ms) AS charged_ms,
+               sum(try_cast(get_json_object(e.facts, '$.throttle_ms') AS bigint)) AS kept_ms
+        FROM requests r JOIN events e ON e.run = r.run AND try_cast(get_json_object(e.facts, '$.of') AS bigint) = r.seq
+        WHERE NOT answered AND decided_ms = 0 AND (throttle_quota = api OR throttle_quota = 'Request' AND api = 'Produce') AND e.kind = 'throttle'
+        GROUP BY r.run, r.seq
+    ), counted AS (
+        SELECT /*+ BROADCAST(kept) */ run, broker, api, coalesce(client_id, '') AS client_id, conn, seq,
+               coalesce(charged_ms, IF(held, clock_ms - decided_ms, clock_ms), CAST(ready_ns / 1000000 AS bigint)) AS clock_ms,
+               coalesce(kept_ms, decided_ms, throttle_ms, 0) AS waited_ms, throttle_quota = api AS by_this_quota,
                api = 'Fetch' AND coalesce(decided_ms, throttle_ms) > 0 AND NOT coalesce(held, false) AS empty,
                CASE WHEN throttle_quota = api THEN quota_value
                     WHEN api = 'Produce' THEN CAST(bytes_in AS double)
                     ELSE CAST(bytes_out - CASE WHEN api_version >= 12 THEN 1 ELSE 0 END AS double) END AS value,
                CASE WHEN throttle_quota = api THEN quota_bound END AS bound, CASE WHEN throttle_quota = api THEN quota_entity END AS entity,
                principal, coalesce(handled_ns, received_ns) AS begun_ns
-        FROM requests WHERE api IN ('Produce', 'Fetch') AND coalesce(replica_id, -1) < 0
+        FROM requests LEFT JOIN kept USING (run, seq)
+        WHERE api IN ('Produce', 'Fetch') AND coalesce(replica_id, -1) < 0 AND (NOT ({GIVEN_UP}) OR charged_ms IS NOT NULL)
     ), clients AS (
         SELECT run, broker, api, client_id, max(bound) AS real_bound, sum(value) AS bytes, min(begun_ns) AS from_ns, max(begun_ns) AS until_ns,
                count(DISTINCT bound, entity) = 1 AND count(DISTINCT principal) <= 1 AS always_same, max(entity) AS entity, max(principal) AS principal
@@ -62,7 +69,9 @@ CHARGED = """
     )
     SELECT /*+ BROADCAST(known) */ * FROM counted JOIN known USING (run, broker, api, client_id)
 """
-"""What was charged to whom, and when. The body of a fetch answer and four bytes more: of a flexible header one byte less than its frame.
+"""What was charged to whom, and when. Who gave up before its answer was made was not charged, unless the answer was made and kept back
+(before 2.0): then the throttle tells when that was. The body of a fetch answer and four bytes more: of a flexible header one byte less than
+its frame.
 
 known_bound: the quota that was in force, where it was the client's alone and one all the time: not one that several client ids share
 (of a user), that was set or changed in between, nor with what was recorded lost or forgotten (a broker that stopped).

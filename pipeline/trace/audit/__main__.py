@@ -8,15 +8,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkaproto.trace.format import TraceError
 from pipeline.session import local_session
 from pipeline.trace.audit import conversation, durability, limits, metadata, offsets, sessions, throttling, transactions
+from pipeline.trace.audit.command import ALL_HOLD, FAILED, UNREADABLE, WARNED, Arguments, to_the_end
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
+from pipeline.trace.progress import Progress
 from pipeline.trace.store import Store, StoreError
 from pipeline.trace.tables import build, with_spark
 
@@ -30,11 +31,30 @@ RULES: tuple[Rule, ...] = tuple(
         key=lambda rule: (int(rule.number.split()[0]), rule.number),
     )
 )
-ALL_HOLD, WARNED, FAILED, UNREADABLE = 0, 1, 2, 3
+
+
+def asked(rule: Rule, tables: Tables, note: Callable[[str], None]) -> Outcome:
+    """Its outcome; `note` is told before it is asked for."""
+    note(_named(rule))
+    return outcome(rule, tables)
+
+
+def _named(rule: Rule) -> str:
+    return f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}"
 
 
 def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
     return [outcome(rule, tables) for rule in rules]
+
+
+def of_each_run(rule: Rule, tables: Tables, note: Callable[[str], None]) -> dict[str, Outcome]:
+    """Run to what became of the rule there, without worst rows: of runs in which it checked something."""
+    from pyspark.sql.functions import expr
+
+    note(_named(rule))
+    rows = rule.check(tables).groupBy("run")
+    counts = rows.agg(expr("count(broken)"), expr("count_if(broken)"), expr("count_if(broken IS NULL)")).collect()
+    return {run: Outcome(rule, checked, broken, None, [], left) for run, checked, broken, left in counts if checked}
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
@@ -127,31 +147,34 @@ def remarks(store: Store, tables: Tables) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: as `status`, and 3 where there are no tables, or no trace to make them of."""
-    parser = argparse.ArgumentParser(prog="python -m pipeline.trace.audit", description="Rules over recorded traffic.")
+    """Exit status: as `status`; UNREADABLE where there are no tables, or no trace to make them of; UNFINISHED when it fails."""
+    parser = Arguments("python -m pipeline.trace.audit", "Rules over recorded traffic.")
     parser.add_argument("out", type=Path, help="the folder of the tables")
     parser.add_argument("--trace", type=Path, help="bring the tables up to this trace first")
     parser.add_argument("--json", type=Path, help="a file for the same as JSON")
     options = parser.parse_args(arguments)
-    try:
+
+    def work() -> int:
         if options.trace is None and not (options.out.is_dir() and Store(options.out).manifest()):
             raise StoreError(f"{options.out} holds no tables: make some with python -m pipeline.trace.tables TRACE OUT")
         with local_session("kafkaproto audit") as spark:
             return _run(spark, options)
-    except (TraceError, StoreError, OSError) as error:
-        sys.stderr.write(f"audit: {error}\n")
-        return UNREADABLE
+
+    return to_the_end("audit", work)
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> int:
+    progress = Progress()
     if options.trace is not None:
-        _, told = build(options.trace, options.out, partial(with_spark, spark))
-        for one in told:
+        progress.note(f"tables of {options.trace}")
+        _, said = build(options.trace, options.out, partial(with_spark, spark, progress=progress.note))
+        for one in said:
             sys.stderr.write(f"audit: {one.text}\n")
     store = Store(options.out)
     with store.at_work():
         tables = Tables.of(spark, options.out)
-        outcomes, notes = audit(tables), remarks(store, tables)
+        outcomes = [asked(rule, tables, progress.note) for rule in RULES]
+        notes = remarks(store, tables)
     sys.stdout.write(text(outcomes, notes))
     if options.json is not None:
         options.json.write_text(json.dumps(as_json(outcomes, notes), indent=1) + "\n")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -23,12 +23,26 @@ from kafkaproto import releases
 from kafkaproto.trace.format import TraceError
 from pipeline.session import local_session
 from pipeline.sources import runs_of
-from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, racks, spark_doctor, throttles, what_if
+from pipeline.trace.answers import (
+    census,
+    diff,
+    fetch_sizes,
+    latency,
+    ledger,
+    racks,
+    recording,
+    repeats,
+    spark_doctor,
+    throttles,
+    what_if,
+)
 from pipeline.trace.answers.answer import Answer, Found, found
-from pipeline.trace.audit.__main__ import RULES, UNREADABLE, as_json, left_out, remarks, status, text, verdict
-from pipeline.trace.audit.rule import NAMES, Outcome, Rule, Tables, outcome
+from pipeline.trace.audit.__main__ import RULES, as_json, asked, left_out, of_each_run, remarks, status, text, verdict
+from pipeline.trace.audit.command import Arguments, to_the_end
+from pipeline.trace.audit.rule import NAMES, Outcome, Tables
+from pipeline.trace.progress import Progress
 from pipeline.trace.report.frames import exchanges
-from pipeline.trace.report.page import Facts, page, parquet_name
+from pipeline.trace.report.page import Facts, number, page, parquet_name
 from pipeline.trace.store import MANIFEST, Store, StoreError
 from pipeline.trace.tables import build, read, with_spark
 
@@ -38,7 +52,8 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 ANSWERS: tuple[Answer, ...] = tuple(
-    one.ANSWER for one in (throttles, what_if, ledger, latency, fetch_sizes, racks, census, spark_doctor)
+    one.ANSWER
+    for one in (recording, throttles, what_if, ledger, repeats, latency, fetch_sizes, racks, census, spark_doctor)
 )
 PAGE = "report.html"
 SMALL_REQUESTS = 200_000
@@ -48,6 +63,7 @@ QUICK = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
+MOST_LISTED, MOST_CLIENTS = 10, 8
 RELEASE = releases.releases()[-1]
 """The broker release that clients are held against, if nobody names one: the latest that the table has."""
 
@@ -62,47 +78,60 @@ class Wanted(NamedTuple):
     release: str = RELEASE
 
 
-class Progress:
-    """What is done, with the seconds since the beginning, on standard error."""
+class Made(NamedTuple):
+    """What came of it. outcomes: of the page's run. notes: what has to be said of the trace. others: its other runs, with what each rule that
+    checked something there says; empty where one run was asked for."""
 
-    def __init__(self, quiet: bool = False) -> None:
-        self._begun = time.perf_counter()
-        self._quiet = quiet
+    path: Path
+    run: str
+    outcomes: list[Outcome]
+    notes: list[str]
+    others: dict[str, list[Outcome]]
 
-    def note(self, what: str) -> None:
-        if not self._quiet:
-            sys.stderr.write(f"{time.perf_counter() - self._begun:6.1f} s  {what}\n")
-            sys.stderr.flush()
+    @property
+    def status(self) -> int:
+        """Of all runs that were looked at together."""
+        return status([*self.outcomes, *chain.from_iterable(self.others.values())])
+
+    def as_json(self) -> dict[str, Any]:
+        told = {
+            run: {"status": status(some), "broken": [one.rule.number for one in some if one.broken]}
+            for run, some in self.others.items()
+        }
+        return {"run": self.run, **as_json(self.outcomes, self.notes), "status": self.status, "other_runs": told}
 
 
-def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path, list[Outcome], list[str]]:
-    """Write the page; its path, what the rules say, and what has to be said of the trace.
+def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> Made:
+    """Write the page of one run. Where none is asked for the rules are held against all others of the trace, too.
 
     Raises TraceError where there is no trace, or none that can be read, and StoreError where there are no tables or not the run that is asked for.
     """
     said: list[str] = []
-    mine: list[str] = []
     if wanted.trace is not None:
         progress.note(f"tables of {wanted.trace}")
         counts, told = build(wanted.trace, wanted.out, partial(with_spark, spark, progress=progress.note))
         said = [one.text for one in told]
-        mine = [run.name for run in runs_of(wanted.trace)[0]]
-        if not mine:
-            raise TraceError("; ".join(said))
         for run, rows in counts.items():
             progress.note(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}")
     store = Store(wanted.out)
     with store.at_work():
-        run = _run(store, wanted.run, mine)
+        runs = _runs(store, wanted.trace)
+        if not runs:
+            raise TraceError("; ".join(said) or f"{store.path} holds no tables: give a trace to make them of")
+        run = _run(store, wanted.run, runs)
         against = None if wanted.against is None else _run(store, wanted.against)
         answers: list[Answer] = [*ANSWERS]
         if against is not None:
             # Before those of the run: the rules ask the tables that were made last.
             both = Tables.of(spark, wanted.out)
             answers.append(diff.answer(against, run))
-        frames = [frame.where(frame.run == run) for frame in (read(spark, wanted.out, name) for name in NAMES)]
-        with at_hand(spark, frames, store.manifest()[run]["rows"]["requests"]) as tables:
-            outcomes = _side_by_side(lambda rule: _asked(rule, tables, progress), RULES)
+        rest = sorted(set(runs) - {run})
+        others: dict[str, list[Outcome]] = {}
+        if rest and wanted.run is None:
+            with _tables(spark, store, rest) as tables:
+                others = _others(tables, rest, progress)
+        with _tables(spark, store, [run]) as tables:
+            outcomes = _side_by_side(partial(asked, tables=tables, note=progress.note), RULES)
             results: dict[tuple[str, str], Found] = {}
             for answer in answers:
                 progress.note(answer.question)
@@ -110,18 +139,49 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> tuple[Path,
                 for one in _side_by_side(partial(found, tables=of), answer.queries):
                     results[answer.name, one.query.name] = one
                     _keep(wanted.out / parquet_name(answer.name, one.query.name), one)
-            notes = list(dict.fromkeys([*said, *remarks(store, tables)]))
-            facts = _facts(tables, run, [*notes, *left_out(outcomes)], wanted, results)
+            beside = [_beside(run, rest, others)] if rest else []
+            notes = list(dict.fromkeys([*beside, *said, *remarks(store, tables)]))
+            facts = _facts(run, [*notes, *left_out(outcomes)], wanted, results)
         shown = {} if wanted.trace is None else exchanges(wanted.trace, outcomes)
     path = wanted.out / PAGE
     path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, shown))
     progress.note(f"the page is {path}")
-    return path, outcomes, notes
+    return Made(path, run, outcomes, notes, others)
 
 
-def _asked(rule: Rule, tables: Tables, progress: Progress) -> Outcome:
-    progress.note(f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}")
-    return outcome(rule, tables)
+def _runs(store: Store, trace: Path | None) -> list[str]:
+    """Of the trace, as far as they are in the tables; without one all that are there."""
+    there = store.manifest()
+    return [*there] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in there]
+
+
+@contextmanager
+def _tables(spark: SparkSession, store: Store, runs: Sequence[str]) -> Iterator[Tables]:
+    manifest = store.manifest()
+    frames = [frame.where(frame.run.isin(*runs)) for frame in (read(spark, store.path, name) for name in NAMES)]
+    with at_hand(spark, frames, sum(manifest[run]["rows"]["requests"] for run in runs)) as tables:
+        yield tables
+
+
+def _others(tables: Tables, runs: Sequence[str], progress: Progress) -> dict[str, list[Outcome]]:
+    progress.note(f"the other runs of the trace ({len(runs)})")
+    found: dict[str, list[Outcome]] = {run: [] for run in runs}
+    for outcomes in _side_by_side(partial(of_each_run, tables=tables, note=progress.note), RULES):
+        for run, one in outcomes.items():
+            found[run].append(one)
+    return found
+
+
+def _beside(run: str, rest: Sequence[str], others: dict[str, list[Outcome]]) -> str:
+    """Says that there are other runs, those in which a rule is broken first."""
+    broken = {name: [one.rule.number for one in others.get(name, ()) if one.broken] for name in rest}
+    listed = []
+    for name in sorted(rest, key=lambda name: (not broken[name], name))[:MOST_LISTED]:
+        rules = f"{'rules' if len(broken[name]) > 1 else 'rule'} {', '.join(broken[name])} broken"
+        listed.append(f"{name} ({rules})" if broken[name] else name)
+    more = f" and {len(rest) - MOST_LISTED} more" if len(rest) > MOST_LISTED else ""
+    seen = "the exit status is of all runs together" if others else "no rule was held against them"
+    return f"this page is of run {run} alone; there are others, which --run shows: {', '.join(listed)}{more}; {seen}"
 
 
 def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
@@ -149,16 +209,14 @@ def at_hand(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> 
             frame.unpersist()
 
 
-def _run(store: Store, asked: str | None, among: Sequence[str] = ()) -> str:
-    """The run that is asked for; without one the latest, of those of the trace if one was given. Raises StoreError where it is not there."""
+def _run(store: Store, wanted: str | None, among: Sequence[str] = ()) -> str:
+    """The run that is asked for; without one the latest of some. Raises StoreError where it is not there."""
     runs = store.manifest()
-    if not runs:
-        raise StoreError(f"{store.path} holds no tables: give a trace to make them of")
-    if asked is None:
-        return max(among or runs, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
-    if asked not in runs:
-        raise StoreError(f"{store.path} has no run {asked!r}; it has {', '.join(sorted(runs))}")
-    return asked
+    if wanted is None:
+        return max(among, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
+    if wanted not in runs:
+        raise StoreError(f"{store.path} has no run {wanted!r}; it has {', '.join(sorted(runs))}")
+    return wanted
 
 
 def _keep(path: Path, one: Found) -> None:
@@ -166,33 +224,32 @@ def _keep(path: Path, one: Found) -> None:
     pq.write_table(pa.Table.from_pylist(one.rows) if one.rows else pa.table({name: [] for name in one.columns}), path)
 
 
-def _facts(tables: Tables, run: str, notes: list[str], wanted: Wanted, results: dict[tuple[str, str], Found]) -> Facts:
-    """What was run: recorder, broker, clients, how long, how much."""
-    meta = tables.events.where("kind = 'meta'").select("facts").first()
-    told: dict[str, Any] = json.loads(meta.facts) if meta is not None else {}
-    numbers = tables.requests.selectExpr(
-        "count(1) AS requests", "count_if(error <> 0) AS errors", "count(DISTINCT conn) AS connections", "sum(bytes_in) AS bytes_in",
-        "sum(bytes_out) AS bytes_out", "(max(ready_ns) - min(received_ns)) / 1e9 AS seconds", "count_if(trouble IS NOT NULL) AS trouble",
-    ).first()  # fmt: skip
-    assert numbers is not None
-    kinds = [row["client"] for row in results["census", "clients"].rows]
-    broker = [f"release {told['release']}" if told.get("release") else "", f"{len(told.get('brokers') or ())} brokers"]
-    clients = ", ".join(kinds[:8]) + (f" and {len(kinds) - 8} more" if len(kinds) > 8 else "")
+def _facts(run: str, notes: list[str], wanted: Wanted, results: dict[tuple[str, str], Found]) -> Facts:
+    """What was run: recorder, broker, clients, how long, how much. Each links to the table that has it."""
+    [told] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
+    clients = results["census", "clients"].rows
+    broker = [
+        f"release {told['release']}" if told["release"] else "",
+        f"{told['brokers']} brokers" if told["brokers"] else "",
+    ]
+    known = [f"{row['client']} ({row['software']})" if row["software"] else row["client"] for row in clients]
+    more = f" and {len(known) - MOST_CLIENTS} more" if len(known) > MOST_CLIENTS else ""
+    lines = {
+        "Recorded by": told["recorder"] or "unknown",
+        "Broker": ", ".join(part for part in broker if part) or "unknown",
+        "Lasted": f"{number(told['seconds'] or 0)} s",
+        "Requests": f"{number(told['requests'] or 0)} on {number(told['connections'] or 0)} connections",
+        "Bytes": f"{number(told['bytes_in'] or 0)} in, {number(told['bytes_out'] or 0)} out",
+        "Answers with an error": number(told["errors"] or 0),
+        "Without an answer": number(told["without_an_answer"] or 0),
+        "Not whole": number(told["not_whole"] or 0),
+    }
+    table = "t-run-facts" if results["run", "facts"].rows else ""
     return Facts(
         f"Kafka traffic of run {run}",
         [
-            ("Recorded by", str(told.get("recorder", "unknown")), ""),
-            ("Broker", ", ".join(part for part in broker if part), ""),
-            ("Lasted", f"{numbers.seconds or 0:,.1f} s", "t-latency-parts"),
-            ("Requests", f"{numbers.requests:,} on {numbers.connections:,} connections", "t-census-versions"),
-            ("Bytes", f"{numbers.bytes_in or 0:,} in, {numbers.bytes_out or 0:,} out", "t-census-clients"),
-            (
-                "Answers with an error",
-                f"{numbers.errors:,}",
-                "t-census-errors" if numbers.errors else "t-census-clients",
-            ),
-            ("Not whole", f"{numbers.trouble:,} requests", "t-audit"),
-            ("Clients", clients or "none", "t-census-clients"),
+            *((name, value, table) for name, value in lines.items()),
+            ("Clients", ", ".join(known[:MOST_CLIENTS]) + more or "none", "t-census-clients" if clients else ""),
         ],
         notes,
         str(wanted.trace or "TRACE"),
@@ -201,36 +258,47 @@ def _facts(tables: Tables, run: str, notes: list[str], wanted: Wanted, results: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 nothing is broken, 1 only rules of severity "warning", 2 a rule of severity "error", 3 there is nothing to read."""
-    parser = argparse.ArgumentParser(
-        prog="kafkaproto report", description="What recorded traffic says, as one page.", allow_abbrev=False
-    )
+    """Exit status: see `pipeline.trace.audit.command.STATUSES`."""
+    parser = Arguments("kafkaproto report", "What recorded traffic says, as one page.")
     parser.add_argument(
         "trace", type=Path, help="a folder with files *.kptrace or captures, one such file, or a folder of tables"
     )
     parser.add_argument("--out", type=Path, help="the folder of the tables and the page (TRACE.tables)")
-    parser.add_argument("--run", help="of several recordings this one; without it the latest")
+    parser.add_argument(
+        "--run",
+        help="of several recordings this one alone; without it the page is of the latest, and the exit status of all",
+    )
     parser.add_argument("--against", metavar="RUN", help="tell what differs from this run")
     parser.add_argument(
-        "--release", default=RELEASE, help=f"the broker release that clients are held against ({RELEASE})"
+        "--release",
+        default=RELEASE,
+        type=_release,
+        help=f"the broker release that clients are held against ({RELEASE})",
     )
     parser.add_argument("--json", type=Path, help="a file for what the rules say, for machines")
     options = parser.parse_args(arguments)
+    return to_the_end("kafkaproto report", partial(_told, options))
+
+
+def _release(name: str) -> str:
     try:
-        releases.versions(options.release)
-        wanted = _wanted(options)
-        if wanted.trace is not None:
-            runs_of(wanted.trace)  # a session takes seconds: what is not there is told before
-        with local_session("kafkaproto report") as spark:
-            path, outcomes, notes = make(spark, wanted, Progress())
-    except (TraceError, StoreError, OSError, ValueError) as error:
-        sys.stderr.write(f"kafkaproto report: {error}\n")
-        return UNREADABLE
-    sys.stdout.write(text(outcomes, notes))
+        releases.versions(name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name
+
+
+def _told(options: argparse.Namespace) -> int:
+    wanted = _wanted(options)
+    if wanted.trace is not None:
+        runs_of(wanted.trace)  # a session takes seconds: what is not there is told before
+    with local_session("kafkaproto report") as spark:
+        made = make(spark, wanted, Progress())
+    sys.stdout.write(text(made.outcomes, made.notes))
     if options.json is not None:
-        options.json.write_text(json.dumps(as_json(outcomes, notes), indent=1) + "\n")
-    sys.stdout.write(f"\nThe page: {path}\n")
-    return status(outcomes)
+        options.json.write_text(json.dumps(made.as_json(), indent=1) + "\n")
+    sys.stdout.write(f"\nThe page: {made.path}\n")
+    return made.status
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:

@@ -290,7 +290,7 @@ def records(sizes: Rows, costs: Rows) -> str | None:
             lower.annotate(_short(cost), (cost, at), (6, 0), textcoords="offset points", va="center", fontsize=8)
         lower.set_yticks(range(len(shown)), [_label(r["client"]) for r in shown])
         lower.set_xscale("log")
-        lower.set_ylim(len(shown) - 0.5, -0.5)
+        lower.set_ylim(max(len(shown), 1) - 0.5, -0.5)
         lower.margins(x=0.15)
         lower.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _short(v)))
         lower.xaxis.set_minor_formatter("")

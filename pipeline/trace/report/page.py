@@ -36,9 +36,11 @@ SMALL_PRINT = (
 )  # fmt: skip
 
 SHORT = {
+    "run": "This run",
     "throttles": "Throttles",
     "what-if": "What if",
     "ledger": "Delivery",
+    "repeats": "Repeats",
     "latency": "Latency",
     "fetch-sizes": "Fetch sizes",
     "racks": "Racks",
@@ -251,12 +253,15 @@ def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Mar
 _MOODS = {WORKS: "works", BREAKS: "breaks", UNKNOWN: "unsure"}
 
 
+def number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
 def _cell(value: Any) -> Markup:
     if value is None:
         return Markup("<td></td>")
     if isinstance(value, bool):
         return Markup("<td>{}</td>").format("yes" if value else "no")
     if isinstance(value, int | float):
-        text = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-        return Markup('<td class="number">{}</td>').format(text)
+        return Markup('<td class="number">{}</td>').format(number(value))
     return Markup('<td class="text {}">{}</td>').format(_MOODS.get(str(value), ""), escape(str(value)))

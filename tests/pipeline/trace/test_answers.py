@@ -13,7 +13,18 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.trace.format import Entry
 from pipeline.trace import tables as job
-from pipeline.trace.answers import census, diff, fetch_sizes, latency, ledger, racks, spark_doctor, throttles, what_if
+from pipeline.trace.answers import (
+    census,
+    diff,
+    fetch_sizes,
+    latency,
+    ledger,
+    racks,
+    repeats,
+    spark_doctor,
+    throttles,
+    what_if,
+)
 from pipeline.trace.answers.answer import MOST_ROWS, Answer, Query, found
 from pipeline.trace.audit.rule import Tables
 from pipeline.trace.schema import TABLES, ddl
@@ -203,6 +214,33 @@ def test_the_ledgers_totals_count_partitions_that_are_not_listed(spark: Any, fol
     assert totals["unread"]["batches"] == MOST_ROWS + 5 and totals.keys() == {"unread", ledger.ALL_TOPICS}
 
 
+def test_partitions_that_were_only_read_are_told(spark: Any, folder: Path, tables: Tables) -> None:
+    def only_fetches(rows: list[Row]) -> list[Row]:
+        return [r for r in rows if r["api"] == "Fetch"]
+
+    assert told(ledger.ANSWER, "only-read", tables) == []
+    before = changed(spark, folder, batches=only_fetches)
+    [one] = told(ledger.ANSWER, "only-read", before)
+    assert (one["topic"], one["partition"], one["from_offset"], one["to_offset"]) == ("t", 0, 0, 80)
+    fetched = [r for r in stored(folder, "partitions") if r["run"] == "before" and r["api"] == "Fetch"]
+    assert (one["fetches"], one["records"]) == (len(fetched), sum(r["records"] for r in fetched))
+
+
+def test_what_came_again_is_told(spark: Any, folder: Path, tables: Tables) -> None:
+    def again(rows: list[Row]) -> list[Row]:
+        """The first batch of a producer with sequence numbers, in the request of the second, too: answered as before."""
+        first, second, *_ = (r for r in rows if r["api"] == "Produce" and r["topic"] == "t")
+        first |= {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+        return [*rows, first | {"seq": second["seq"]}]
+
+    assert told(repeats.ANSWER, "produced", tables) == []
+    [sent] = told(repeats.ANSWER, "produced", changed(spark, folder, batches=again))
+    assert (sent["client"], sent["topic"], sent["sent_again"], sent["stored_twice"]) == ("p", "t", 1, 0)
+    [asked] = told(repeats.ANSWER, "fetched", tables)
+    answers = [r["bytes"] for r in stored(folder, "partitions") if r["run"] == "before" and r["records"] == 80]
+    assert (asked["client_id"], asked["asked_again"], asked["bytes_again"]) == (SPARK, 1, answers[-1])
+
+
 def test_a_batch_that_was_stored_twice_is_doubled(spark: Any, folder: Path) -> None:
     def again(rows: list[Row]) -> list[Row]:
         """The first batch as a producer with sequence numbers sent it, stored at the end once more."""
@@ -244,7 +282,8 @@ def test_clients_are_held_against_releases(tables: Tables) -> None:
     verdicts = {(r["client"], r["release"]): r for r in told(census.ANSWER, "verdicts", tables)}
     assert verdicts["p", "3.9"]["verdict"] == census.WORKS
     assert verdicts["p", "2.1"]["verdict"] == census.OLDER
-    assert {r["api_version"] for r in told(census.ANSWER, "versions", tables) if r["api"] == "Produce"} == {9}
+    versions = [r for r in told(census.ANSWER, "versions", tables) if r["api"] == "Produce"]
+    assert {(r["api_version"], r["offered_from"], r["offered_to"]) for r in versions} == {(9, 0, 11)}
 
 
 def test_a_client_that_is_too_old_breaks_and_one_that_was_offered_no_more_is_not_known(

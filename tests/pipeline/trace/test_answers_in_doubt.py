@@ -13,10 +13,11 @@ from broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.trace.format import Entry, Event, Exchange
 from pipeline.trace import tables as job
-from pipeline.trace.answers import latency, ledger, throttles, what_if
+from pipeline.trace.answers import fetch_sizes, latency, ledger, spark_doctor, throttles, what_if
 from pipeline.trace.audit import durability, offsets, throttling
 from pipeline.trace.audit.rule import Tables
 from tests.broker.recording import recorder_into
+from tests.broker.scene import hold
 from tests.broker.wire import batch, fetch, limit, produce
 from tests.pipeline.trace.recorded import write
 from tests.pipeline.trace.test_answers import told
@@ -37,12 +38,13 @@ def recorded(
     folder: Path,
     play: Callable[[VirtualCluster], None],
     kept: Callable[[list[Entry]], list[Entry]] = list,
+    brokers: int = 1,
     **options: Any,
 ) -> Tables:
     """kept: of what was recorded."""
     folder.mkdir(exist_ok=True)
     entries: list[Entry] = []
-    cluster = VirtualCluster(1, {"quota.window.num": "3"}, **options)
+    cluster = VirtualCluster(brokers, {"quota.window.num": "3"}, **options)
     meta = meta_of(cluster.state)
     cluster.state.record(recorder_into(entries))
     cluster.topic("t")
@@ -109,6 +111,74 @@ def test_an_answer_that_was_held_back_is_planned_as_it_was_and_waited_once(spark
     assert throttled == sum(r["throttled_ms"] for r in real) > 0
     parts = {(r["api"], r["part"]): r["most_ms"] for r in told(latency.ANSWER, "parts", tables)}
     assert all(parts[r["api"], part] < r["longest_ms"] for r in real for part in ("handled", "waited"))
+
+
+def test_what_nobody_was_charged_for_is_not_replayed(spark: Any, tmp_path: Path) -> None:
+    """A connection goes while a produce waits for replicas: that produce never paid."""
+
+    def play(cluster: VirtualCluster) -> None:
+        cluster.topic("all", 1, 2, min_insync_replicas="1")
+        leader, _ = cluster.state.controller.image.leader_of("all", 0)
+        hold(cluster, 1 - leader, topic="all", at=0)
+        limit(cluster, "p", producer_byte_rate=QUOTA)
+        gone = cluster.connect(leader, client_id="p")
+        gone.send(produce("all", batch(b"x" * 6 * SENT_BYTES), acks=-1, timeout_ms=30_000), 9)
+        cluster.advance(10)
+        gone.connection.lost()
+        client = cluster.connect(leader, client_id="p")
+        for _ in range(4):
+            client.ask(produce("all", batch(b"x" * 6 * SENT_BYTES), acks=1), 9)
+            cluster.advance(8000)
+
+    tables = recorded(spark, tmp_path, play, brokers=2)
+    asked = tables.requests.selectExpr("count_if(api = 'Produce')", "count_if(NOT answered)").first()
+    assert asked is not None and tuple(asked) == (5, 1)
+    [real] = [r for r in told(what_if.ANSWER, "planned", tables) if r["in_force"]]
+    assert (real["requests"], real["differs_from_the_broker"]) == (4, 0) and real["throttled_ms"] > 0
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_what_was_charged_and_kept_back_as_its_connection_went_is_replayed(
+    spark: Any, tmp_path: Path, acks: int
+) -> None:
+    """Before 2.0: the bytes are paid, then the answer is kept back."""
+
+    def play(cluster: VirtualCluster) -> None:
+        limit(cluster, "h", producer_byte_rate=QUOTA)
+        for lost in (True, False):
+            client = cluster.connect(client_id="h")
+            for _ in range(5):
+                client.send(produce("t", batch(b"x" * SENT_BYTES), acks=acks), 5)
+                cluster.advance(300)
+            if lost:
+                client.connection.lost()
+        cluster.advance(20_000)
+
+    tables = recorded(spark, tmp_path, play, release_name="1.1")
+    lost = tables.requests.where("NOT answered AND decided_ms = 0 AND throttle_quota = 'Produce'").count()
+    [real] = [r for r in told(what_if.ANSWER, "planned", tables) if r["in_force"]]
+    assert lost == 1 and real["differs_from_the_broker"] == 0 and real["throttles"] > 2
+
+
+def test_a_fetch_that_was_given_up_is_not_one_that_got_nothing(spark: Any, tmp_path: Path) -> None:
+    """As each consumer's last one is that is closed while it waits."""
+    spark_s = "consumer-spark-kafka-source-0059f3c4-3cc8-43e4-9c79-7ec93d93c1e2--757908602-executor-1"
+
+    def play(cluster: VirtualCluster) -> None:
+        sends(cluster, "p", 1)
+        client = cluster.connect(client_id=spark_s)
+        client.ask(fetch(("t", 0, 0)), 11)
+        client.send(fetch(("t", 0, 1), max_wait_ms=20_000), 11)
+        cluster.advance(100)
+        client.connection.lost()
+
+    tables = recorded(spark, tmp_path, play)
+    [sizes] = told(fetch_sizes.ANSWER, "clients", tables)
+    assert (sizes["fetches"], sizes["empty"]) == (1, 0)
+    assert [r["power_of_two"] for r in told(fetch_sizes.ANSWER, "records", tables)] == [0]
+    [query] = told(spark_doctor.ANSWER, "queries", tables)
+    assert (query["requests"], query["fetches"], query["empty_fetches"]) == (2, 1, 0)
+    assert query["bytes_per_fetch"] > SENT_BYTES
 
 
 def test_what_throttles_take_of_the_time_is_never_more_than_all_of_it(spark: Any, tmp_path: Path) -> None:

@@ -342,7 +342,7 @@ def test_the_command_audits_a_clean_run_that_breaks_nothing_and_exercises_every_
     command += [str(out), "--trace", str(trace), "--json", str(told)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "foreign.kptrace is no trace" in done.stderr
+    assert "foreign.kptrace is no trace" in done.stderr and f"({len(RULES)} of {len(RULES)}): " in done.stderr
     found = json.loads(told.read_text())
     verdicts = {rule.number: HOLDS for rule in RULES} | {WITHOUT_TRANSACTIONS: NOT_EXERCISED}
     assert {one["rule"]: one["verdict"] for one in found["rules"]} == verdicts, done.stdout

@@ -17,10 +17,15 @@ import pytest
 from kafkaproto.trace.format import Exchange
 from kafkaproto.trace.pcap import End, Talk, file_header
 from pipeline.capture.files import Capture
+from pipeline.session import JvmGone
+from pipeline.trace.answers import census, recording
 from pipeline.trace.answers.answer import Found, Query
+from pipeline.trace.audit.__main__ import main as audited
+from pipeline.trace.audit.command import UNFINISHED, UNREADABLE
 from pipeline.trace.audit.rule import Tables, outcome
+from pipeline.trace.progress import Progress
 from pipeline.trace.report import figures
-from pipeline.trace.report.__main__ import ANSWERS, RULES, Progress, Wanted, main, make
+from pipeline.trace.report.__main__ import ANSWERS, RULES, Made, Wanted, main, make
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, table_html
 from pipeline.trace.tables import build, without_spark
@@ -56,11 +61,11 @@ def report(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries[nth] = one._replace(throttle_ms=one.throttle_ms + 1)
     later = {"wall_ms": 1_700_000_100_000}
     write(folder / "trace", entries, "after", **(META | later))
-    path, outcomes, notes = make(
-        spark, Wanted(folder / "out", folder / "trace", against="before"), Progress(quiet=True)
-    )
-    assert [o.rule.number for o in outcomes if o.broken] == ["4"] and notes == []
-    return path
+    made = make(spark, Wanted(folder / "out", folder / "trace", "after", "before"), Progress(quiet=True))
+    assert [o.rule.number for o in made.outcomes if o.broken] == ["4"] and made.run == "after"
+    [note] = made.notes
+    assert "of run after alone" in note and "which --run shows: before; no rule" in note
+    return made.path
 
 
 class Links(HTMLParser):
@@ -98,10 +103,10 @@ def test_of_a_capture_the_frames_are_shown_and_where_they_are_in_it(
     capture = wire.write(tmp_path / "some.pcap")
     build(capture, tmp_path / "out", without_spark)
 
-    def made(spark: Any, wanted: Wanted, progress: Progress) -> Any:
+    def made(spark: Any, wanted: Wanted, progress: Progress) -> Made:
         assert wanted.trace == capture
         [rule] = [rule for rule in RULES if rule.number == "7"]
-        return tmp_path, [outcome(rule, Tables.of(spark, tmp_path / "out"))], []
+        return Made(tmp_path, capture.name, [outcome(rule, Tables.of(spark, tmp_path / "out"))], [], {})
 
     monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
     monkeypatch.setattr("pipeline.trace.report.__main__.make", made)
@@ -111,7 +116,7 @@ def test_of_a_capture_the_frames_are_shown_and_where_they_are_in_it(
     [packet] = [one for one in Capture(capture).packets() if one.number == int(found[1])]
     assert packet.data.endswith(asked[-4:])
 
-    _, outcomes, _ = made(spark, Wanted(tmp_path / "out", capture), Progress(quiet=True))
+    outcomes = made(spark, Wanted(tmp_path / "out", capture), Progress(quiet=True)).outcomes
     [request, response] = exchanges(capture, outcomes)["7"]
     assert "request: Metadata v12, correlation id 2" in request and "response: Metadata v12" in response
 
@@ -127,6 +132,25 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_a_network(report: Pat
             assert (report.parent / target).is_file(), target
     tables = [target for target in links.targets if target.endswith(".parquet")]
     assert len(tables) >= 15 and all(pq.read_table(report.parent / one).num_rows for one in tables)
+
+
+def test_every_number_of_the_head_is_in_the_table_that_it_links_to(report: Path) -> None:
+    text = report.read_text()
+    head = text[text.index("<dl>") : text.index("</dl>")]
+    lines = re.findall(r"<dt>([^<]*)</dt><dd>(.*?)</dd>", head)
+    assert {name for name, _ in lines} >= {"Lasted", "Requests", "Bytes", "Without an answer", "Not whole", "Clients"}
+    for name, value in lines:
+        found = re.fullmatch(r'<a href="#(t-[a-z-]+)">([^<]*)</a>', value)
+        assert found is not None, (name, value)
+        table = text[text.index(f'id="{found[1]}"') :]
+        cells = re.findall(r"<td[^>]*>([^<]*)</td>", table[: table.index("</table>")])
+        told = (
+            re.findall(r"[^ ,()]+(?: 2\.5)?", found[2])
+            if name == "Clients"
+            else re.findall(r"\d[\d,.]*\d|\d", found[2])
+        )
+        assert (told or name == "Recorded by") and set(told) <= set(cells), (name, told, cells)
+    assert "p (librdkafka 2.5)" in dict(lines)["Clients"]
 
 
 def test_it_has_a_picture_for_each_question(report: Path) -> None:
@@ -223,24 +247,56 @@ def test_a_table_that_is_long_says_how_long() -> None:
     assert "The first 40 of 1,000 rows." in table_html(["a"], [{"a": i} for i in range(1000)])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["nowhere"], "nowhere holds no trace"),
-        ([".", "--release", "7.7"], "release '7.7' is not known"),
-    ],
-)
 def test_the_command_says_what_is_missing(
-    arguments: list[str],
-    complaint: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(arguments) == 3
+    assert main(["nowhere"]) == UNREADABLE
     said = capsys.readouterr()
-    assert said.out == "" and complaint in said.err
+    assert said.out == "" and "nowhere holds no trace" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"), [([".", "--release", "7.7"], "release '7.7' is not known"), ([], "trace")]
+)
+def test_wrong_arguments_are_no_finding(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """argparse's own status for them is that of a broken rule."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == UNREADABLE and complaint in capsys.readouterr().err
+
+
+def test_what_nobody_expects_is_no_finding(
+    spark: Any, report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark's own failure and an error of this program have a status of their own, which no verdict has, and a clear last line."""
+
+    def of_spark(spark: Any, *_: object) -> None:
+        spark.sql("SELECT 1 / 0").collect()
+
+    def of_ours(*_: object) -> None:
+        raise KeyError("a column")
+
+    def of_the_machine(*_: object) -> None:
+        raise JvmGone(137, ["no memory"])
+
+    monkeypatch.setattr("pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("pipeline.trace.audit.__main__.local_session", lambda name: nullcontext(spark))
+    told = {
+        of_spark: "ArithmeticException: [DIVIDE_BY_ZERO]",
+        of_ours: "KeyError: 'a column'",
+        of_the_machine: "ended with status 137",
+    }
+    for failure, why in told.items():
+        monkeypatch.setattr("pipeline.trace.report.__main__.make", failure)
+        monkeypatch.setattr("pipeline.trace.audit.__main__._run", failure)
+        for command in (main, audited):
+            assert command([str(report.parent)]) == UNFINISHED not in range(4)
+            said = capsys.readouterr()
+            assert said.out == "" and "it failed, which says nothing of the traffic (exit status 4)" in said.err
+            assert why in said.err.splitlines()[-1], said.err
 
 
 def test_the_command_makes_the_page_of_tables_and_tells_machines(
@@ -256,6 +312,38 @@ def test_the_command_makes_the_page_of_tables_and_tells_machines(
     assert "run before" in report.read_text()
     assert main([str(report.parent), "--run", "never"]) == 3
     assert "has no run 'never'; it has after, before" in capsys.readouterr().err
+
+
+def test_of_several_recordings_the_page_names_the_others_and_the_status_is_of_all(
+    tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a broker that was started again with the same folder for its traces. The earlier run has a throttle that is too long."""
+    module = "pipeline.trace.report.__main__"
+    monkeypatch.setattr(f"{module}.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr(f"{module}.RULES", tuple(rule for rule in RULES if rule.number in ("4", "7")))
+    monkeypatch.setattr(f"{module}.ANSWERS", (recording.ANSWER, census.ANSWER))
+    entries = play("before")
+    longer = [
+        one._replace(throttle_ms=one.throttle_ms + 1) if isinstance(one, Exchange) and one.throttle_ms else one
+        for one in entries
+    ]
+    trace, told = tmp_path / "trace", tmp_path / "told.json"
+    write(trace, longer, "early", **META)
+    write(trace, entries, "late", **(META | {"wall_ms": 1_700_000_100_000}))
+    assert main([str(trace), "--json", str(told)]) == 2
+    said = capsys.readouterr().out
+    assert said.startswith("0 of 2 rules broken, 2 hold")
+    note = "this page is of run late alone; there are others, which --run shows: early (rule 4 broken)"
+    page = (tmp_path / "trace.tables" / "report.html").read_text()
+    assert note in said and note in page and "run late" in page
+    found = json.loads(told.read_text())
+    assert (found["run"], found["status"], found["other_runs"]) == (
+        "late",
+        2,
+        {"early": {"status": 2, "broken": ["4"]}},
+    )
+    assert main([str(trace), "--run", "late"]) == 0
+    assert "which --run shows: early; no rule was held against them" in capsys.readouterr().out
 
 
 def test_a_file_that_is_nothing_and_a_capture_of_something_else_are_told_and_a_folder_of_captures_is_read(

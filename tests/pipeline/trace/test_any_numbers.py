@@ -1,0 +1,88 @@
+"""Numbers are what clients and brokers say they are: whatever they say, every query of every answer runs, and the page is drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pipeline.trace.answers import diff
+from pipeline.trace.answers.answer import found
+from pipeline.trace.report.__main__ import ANSWERS, RELEASE, at_hand
+from pipeline.trace.report.page import Facts, page
+from pipeline.trace.rows import Rows
+from pipeline.trace.schema import TABLES, ddl
+from tests.pipeline.trace.test_answers import RACKS, SPARK, play, windows
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+Row = dict[str, Any]
+SAID = {
+    "requests": ("max_bytes", "min_bytes", "max_wait_ms", "throttle_ms", "decided_ms", "session_id", "session_epoch"),
+    "partitions": (
+        *("limit_bytes", "asked_epoch", "answered_epoch", "preferred_replica", "asked_offset", "base_offset"),
+        *("next_offset", "high_watermark", "last_stable_offset", "log_start", "asked_timestamp"),
+    ),
+    "batches": ("base_offset", "last_offset", "producer_id", "base_sequence", "max_timestamp"),
+    "events": (),
+    "state": ("high_watermark", "last_stable_offset", "log_start", "log_end"),
+}
+"""Columns that hold what somebody said, whatever that is."""
+TIMES = ("begun_ns", "received_ns", "handled_ns", "ready_ns", "sent_ns", "at_ns")
+COUNTS = ("bytes", "bytes_in", "bytes_out", "records_bytes", "records", "count", "first_batch_bytes")
+BITS = {"int": 32, "bigint": 64}
+
+
+def largest(table: str, row: Row) -> Row:
+    kinds = {column.name: BITS.get(column.type, 0) for column in TABLES[table]}
+    return row | {name: 2 ** (kinds[name] - 1) - 1 for name in SAID[table] if row.get(name) is not None}
+
+
+def least(table: str, row: Row) -> Row:
+    """Nothing lasts, nothing weighs anything, and what is said is as low as it can be."""
+    kinds = {column.name: BITS.get(column.type, 0) for column in TABLES[table]}
+    low = {name: -(2 ** (kinds[name] - 1)) for name in SAID[table]} | dict.fromkeys((*TIMES, *COUNTS), 0)
+    return row | {name: value for name, value in low.items() if row.get(name) is not None}
+
+
+def rows(run: str) -> dict[str, list[Row]]:
+    made: dict[str, list[Row]] = {table: [] for table in TABLES}
+    told = Rows(run, 1_700_000_000_000, 0)
+    for entry in play(run):
+        for table, row in told.of(entry):
+            made[table].append(row)
+    brokers = [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)]
+    facts = {"advertised": {"0": [0, 11], "1": [0]}, "brokers": brokers}
+    made["events"].append(made["events"][0] | {"seq": 0, "kind": "meta", "facts": json.dumps(facts)})
+    return made
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[dict[str, list[Row]]]:
+    return [rows(run) for run in ("before", "after")]
+
+
+@pytest.mark.parametrize("change", [largest, least], ids=lambda change: change.__name__)
+def test_whatever_numbers_are_said_every_query_runs_and_the_page_is_drawn(
+    spark: Any, runs: list[dict[str, list[Row]]], change: Callable[[str, Row], Row]
+) -> None:
+    """And none of Spark's consumers fetches: they only ask for offsets."""
+    gone = {
+        (r["run"], r["seq"]) for run in runs for r in run["requests"] if (r["client_id"], r["api"]) == (SPARK, "Fetch")
+    }
+    assert gone
+    frames = []
+    for table, columns in TABLES.items():
+        left = [change(table, r) for run in runs for r in run[table] if (r["run"], r["seq"]) not in gone]
+        frames.append(spark.createDataFrame([tuple(r.get(c.name) for c in columns) for r in left], ddl(table)))
+    answers = [*ANSWERS, diff.answer("before", "after")]
+    with at_hand(spark, frames, 1) as tables:
+        every = {(answer.name, query.name): found(query, tables) for answer in answers for query in answer.queries}
+    assert every["latency", "slowest"].rows and every["spark", "queries"].rows
+    assert "</html>" in page(Facts("any", [], [], "TRACE", RELEASE), "", [], answers, every, {})
