@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, HELD, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, HELD, READ_COMMITTED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -14,6 +14,8 @@ SLACK_MS = 1000
 EARLY_MS = 5
 """What two clocks, and timers that count whole milliseconds, may take from it."""
 DEFAULT_WINDOW_NUM = 11
+ANY_STEP = "-1L"
+"""Stands for all steps of the sessions of a connection."""
 OTHERS_ANSWER = "trouble LIKE 'the answer_s correlation id is %'"
 
 
@@ -67,7 +69,8 @@ def in_time(tables: Tables) -> DataFrame:
 def not_early(tables: Tables) -> DataFrame:
     """By the broker's clock where that is known, as it may jump. An answer with fewer bytes than wanted is asked about where nothing else
     explains it: all partitions are in it, none has more to give, and no quota for consumers may lower what is wanted: none was set, as a recorder
-    knows that is told of the broker's settings."""
+    knows that is told of the broker's settings. Who asks above what may be seen is answered at once: its answer tells where that ends, and of
+    a session any answer of its connection, as a step leaves out what has not changed."""
     rows = tables.sql(f"""
         WITH asked AS (
             SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS told,
@@ -81,11 +84,19 @@ def not_early(tables: Tables) -> DataFrame:
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
                waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
-               IF(records_bytes > 0, ready_ns, NULL) AS with_quotas_until_ns
+               IF(records_bytes > 0, ready_ns, NULL) AS with_quotas_until_ns, conn, IF(session_epoch > 0, {ANY_STEP}, seq) AS step
         FROM asked
         WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
-    return tables.whole_before(rows, "with_quotas_until_ns").drop("with_quotas_until_ns")
+    above = tables.sql(f"""
+        SELECT run, conn, explode(array(seq, {ANY_STEP})) AS step FROM audit_partitions
+        WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+          AND asked_offset > IF(isolation = {READ_COMMITTED} AND last_stable_offset >= 0, last_stable_offset, high_watermark)
+    """)
+    # Only those few that look broken are joined.
+    unexplained = rows.where("broken").join(above, ["run", "conn", "step"], "left_anti").select(*rows.columns)
+    asked = rows.where("NOT broken").unionByName(unexplained)
+    return tables.whole_before(asked, "with_quotas_until_ns").drop("with_quotas_until_ns", "conn", "step")
 
 
 RULES = (

@@ -180,6 +180,8 @@ topics, brokers and quotas counts each change when it comes; who is not knows of
 counted otherwise, holes are known; what is behind a hole tells of it."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
+READ_COMMITTED = 1
+"""isolation of a Fetch or ListOffsets."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """What a partition is known by: its topic's name, or the id where nobody said whose that is."""
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, EVER_NS, NAMED, NEVER_NS, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, EVER_NS, NAMED, NEVER_NS, READ_COMMITTED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-READ_COMMITTED = 1
 
 
 def below_stable(tables: Tables) -> DataFrame:
