@@ -84,7 +84,7 @@ def not_early(tables: Tables) -> DataFrame:
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
                waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
-               IF(records_bytes > 0, ready_ns, NULL) AS with_quotas_until_ns, conn, IF(session_epoch > 0, {ANY_STEP}, seq) AS step
+               IF(records_bytes > 0 OR session_epoch > 0, ready_ns, NULL) AS needs_all_until_ns, conn, IF(session_epoch > 0, {ANY_STEP}, seq) AS step
         FROM asked
         WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
@@ -96,7 +96,7 @@ def not_early(tables: Tables) -> DataFrame:
     # Only those few that look broken are joined.
     unexplained = rows.where("broken").join(above, ["run", "conn", "step"], "left_anti").select(*rows.columns)
     asked = rows.where("NOT broken").unionByName(unexplained)
-    return tables.whole_before(asked, "with_quotas_until_ns").drop("with_quotas_until_ns", "conn", "step")
+    return tables.whole_before(asked, "needs_all_until_ns").drop("needs_all_until_ns", "conn", "step")
 
 
 RULES = (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import pytest
 
+from broker.relay import Relay
 from broker.server.tracing import meta_of
-from broker.testing.memory import VirtualCluster
+from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.trace.format import Entry, Event
 from pipeline.trace.audit.__main__ import RULES
 from pipeline.trace.audit.rule import Tables
@@ -16,7 +18,7 @@ from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
 from tests.broker.recording import recorder_into
 from tests.broker.test_fetch_visibility import lagging
-from tests.broker.wire import fetch
+from tests.broker.wire import batch, fetch, metadata, produce
 from tests.pipeline.trace import patched
 
 pytestmark = [
@@ -69,6 +71,33 @@ def recorded(cluster: VirtualCluster) -> list[Entry]:
     return entries
 
 
+class Proxied:
+    """A client's connection as a proxy sees it: it knows when requests and answers pass, and nothing of what the broker does."""
+
+    def __init__(self, cluster: VirtualCluster) -> None:
+        self.entries: list[Entry] = []
+        self._cluster = cluster
+        self._client: MemoryClient = cluster.connect()
+        counted = count(1)
+        self._relay = Relay(
+            1, lambda: 0, lambda _, host, port: (host, port), lambda: next(counted), self.entries.append
+        )
+        self._client.write = self._write  # type: ignore[method-assign]
+
+    def _write(self, buffers: Any) -> bool:
+        self._relay.answered(b"".join(bytes(one) for one in buffers), self._now_ns() + 1)
+        return True
+
+    def _now_ns(self) -> int:
+        return self._cluster.now_ms * NS_PER_MS
+
+    def send(self, request: Any, version: int, then_ms: int = 10) -> None:
+        """then_ms: how much time passes behind it."""
+        data, _ = self._relay.requested(self._client.frame(request, version), self._now_ns())
+        self._client.send_bytes(data)
+        self._cluster.advance(then_ms)
+
+
 # ---- fetches that need not wait, or cannot -----------------------------------------------------------------------------------
 
 
@@ -99,6 +128,53 @@ def answered_early_at_the_high_watermark() -> patched.Rows:
     made = rows_of(entries)
     early = patched.row(made["requests"], lambda row: row["api"] == "Fetch")
     early["handled_ms"] = early["clock_ms"]
+    return made
+
+
+# ---- logs that others take the place of ---------------------------------------------------------------------------------------
+
+
+@right("8", "9", "10", "16", "18", "20 HW")
+def made_again_behind_a_proxy() -> patched.Rows:
+    """KIP-516: one name, two ids. What the first log had, the second need not have."""
+    cluster = VirtualCluster()
+    client = Proxied(cluster)
+    for records in (3, 2):
+        cluster.topic("t")
+        by_id = {"topic_ids": {"": cluster.state.controller.image.topics["t"].topic_id}, "version": 13}
+        client.send(metadata(["t"]), 12)
+        if records == 2:
+            client.send(fetch(("", 0, 3), **by_id), 13)
+        for number in range(records):
+            client.send(produce("t", batch(b"%d of %d" % (number, records)), acks=-1), 9)
+        client.send(fetch(("", 0, 0), **by_id), 13)
+        cluster.state.controller.delete_topic("t")
+        cluster.advance(10)
+    made = rows_of(client.entries)
+    assert [row["error"] for row in made["partitions"]] == [0, 0, 0, 0, 1, 0, 0, 0]
+    assert {row["topic"] for row in made["partitions"]} == {"t"}
+    return made
+
+
+def told_before(row: dict[str, Any], high_watermark: int, before_ms: int) -> dict[str, Any]:
+    """An answer like another that was asked for and given so long before."""
+    asked_ns = row["begun_ns"] - before_ms * NS_PER_MS
+    return row | {"high_watermark": high_watermark, "begun_ns": asked_ns, "ready_ns": asked_ns + 1}
+
+
+@wrong("10")
+def falls_in_the_life_before() -> patched.Rows:
+    made = made_again_behind_a_proxy()
+    last = patched.row(made["partitions"], lambda row: row["high_watermark"] == 3)
+    made["partitions"] += [told_before(last, 3, 6), told_before(last, 2, 3)]
+    return made
+
+
+@wrong("10")
+def falls_in_the_life_behind() -> patched.Rows:
+    made = made_again_behind_a_proxy()
+    last = made["partitions"][-1]
+    made["partitions"] += [told_before(last, 3, 6), told_before(last, 3, 3)]
     return made
 
 
