@@ -186,10 +186,12 @@ def latest(tables: Tables) -> DataFrame:
 
 def earliest_at(tables: Tables) -> DataFrame:
     """What is found for a time has that time or a later one, and no batch before it has: of those that were fetched from a log whose
-    start never moved: any answer may tell that it has."""
+    start never moved: any answer may tell that it has. Where records may go from the midst of a log (a topic that is compacted, or of which
+    nobody told), the batch has to be there after the look-up."""
     rows = tables.sql(f"""
         WITH looked AS (
-            SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp
+            SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp,
+                   ready_ns AS at_ns
             FROM audit_partitions
             WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp >= 0 AND base_offset >= 0 AND answered_timestamp >= 0
         ), moved AS (
@@ -199,21 +201,27 @@ def earliest_at(tables: Tables) -> DataFrame:
             SELECT * FROM looked
             UNION ALL
             SELECT * FROM (
-                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp FROM audit_batches WHERE api = 'Fetch' AND NOT control
+                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp, begun_ns FROM audit_batches
+                WHERE api = 'Fetch' AND NOT control AND count > 0
             ) fetched LEFT SEMI JOIN looked USING (run, where_, partition)
         ), reached AS (
-            SELECT *, max(max_timestamp) OVER (PARTITION BY run, where_, partition ORDER BY at_offset, turn DESC
-                                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+            SELECT *, max(CASE WHEN turn = 0 THEN struct(max_timestamp, at_ns) END) OVER (
+                PARTITION BY run, where_, partition ORDER BY at_offset, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
             FROM points
+        ), known AS (
+            SELECT /*+ BROADCAST(p) */ r.*,
+                   IF(coalesce(moved, false) OR coalesce(compacts, true) AND reached.at_ns < r.at_ns, NULL, reached) AS before
+            FROM reached r LEFT JOIN moved m ON m.run = r.run AND m.where_ = r.where_ AND m.partition = r.partition
+            LEFT JOIN audit_policies p ON p.run = r.run AND p.where_ = r.where_
+            WHERE turn = 1
         )
-        SELECT r.run, r.seq, r.where_ AS topic, r.partition, asked_timestamp, at_offset AS found, answered_timestamp,
-               IF(coalesce(moved, false), NULL, reached) AS reached_before,
-               answered_timestamp < asked_timestamp OR coalesce(NOT coalesce(moved, false) AND reached >= asked_timestamp, false) AS broken,
-               CAST(greatest(asked_timestamp - answered_timestamp, 1) AS double) AS excess
-        FROM reached r LEFT JOIN moved m ON m.run = r.run AND m.where_ = r.where_ AND m.partition = r.partition
-        WHERE turn = 1
+        SELECT run, seq, where_, partition, asked_timestamp, at_offset AS found, answered_timestamp, before.max_timestamp AS reached_before,
+               answered_timestamp < asked_timestamp OR coalesce(before.max_timestamp >= asked_timestamp, false) AS broken,
+               CAST(greatest(asked_timestamp - answered_timestamp, 1) AS double) AS excess,
+               IF(answered_timestamp < asked_timestamp, at_ns, coalesce(before.at_ns, at_ns)) AS one_ns, at_ns AS other_ns
+        FROM known
     """)
-    return tables.whole(rows, NEVER_NS, EVER_NS)
+    return tables.uncut(tables.whole(rows, NEVER_NS, EVER_NS), "one_ns", "other_ns")
 
 
 def out_of_range(tables: Tables) -> DataFrame:

@@ -11,6 +11,8 @@ import pytest
 from broker.relay import Relay
 from broker.server.tracing import meta_of
 from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.trace.format import Entry, Event
 from pipeline.trace.audit.__main__ import RULES
 from pipeline.trace.audit.rule import Tables
@@ -134,7 +136,7 @@ def answered_early_at_the_high_watermark() -> patched.Rows:
 # ---- logs that others take the place of ---------------------------------------------------------------------------------------
 
 
-@right("8", "9", "10", "16", "18", "20 HW")
+@right("8", "9", "10", "16 time", "18", "20 HW")
 def made_again_behind_a_proxy() -> patched.Rows:
     """KIP-516: one name, two ids. What the first log had, the second need not have."""
     cluster = VirtualCluster()
@@ -175,6 +177,64 @@ def falls_in_the_life_behind() -> patched.Rows:
     made = made_again_behind_a_proxy()
     last = made["partitions"][-1]
     made["partitions"] += [told_before(last, 3, 6), told_before(last, 3, 3)]
+    return made
+
+
+# ---- look-ups of times -------------------------------------------------------------------------------------------------------
+
+
+def at_second(number: int) -> ListOffsetsRequest:
+    return ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, EPOCH_MS + 1000 * number)])])
+
+
+def seconds(cluster: VirtualCluster, ask: Callable[[Any, int], Any], number: int = 5) -> None:
+    """One record a second, all of one key, each read."""
+    cluster.topic("t", cleanup_policy="compact", segment_bytes="130", min_cleanable_dirty_ratio="0.01")
+    for second in range(number):
+        record = NewRecord(b"x" * 40, b"k", EPOCH_MS + 1000 * second)
+        ask(produce("t", build_batch([record])), 9)
+    for second in range(number):
+        ask(fetch(("t", 0, second)), 11)
+
+
+def compacted(cluster: VirtualCluster, ask: Callable[[Any, int], Any]) -> None:
+    seconds(cluster, ask)
+    cluster.state.upkeep.compaction.clean("t", 0, cluster.now_ms + 1_000_000)
+    ask(at_second(1), 5)
+
+
+def of_look_ups(made: patched.Rows, *found: int) -> patched.Rows:
+    looked = [row for row in made["partitions"] if row["api"] == "ListOffsets"]
+    assert [row["base_offset"] for row in looked] == list(found)
+    return made
+
+
+@right("16 time")
+def looked_up_behind_what_was_compacted() -> patched.Rows:
+    cluster = VirtualCluster()
+    entries = recorded(cluster)
+    compacted(cluster, cluster.connect().ask)
+    return of_look_ups(rows_of(entries), 3)
+
+
+@right("16 time")
+def looked_up_behind_what_was_compacted_as_a_proxy_sees_it() -> patched.Rows:
+    cluster = VirtualCluster()
+    client = Proxied(cluster)
+    compacted(cluster, client.send)
+    return of_look_ups(rows_of(client.entries), 3)
+
+
+@wrong("16 time")
+def looked_up_too_far_where_nobody_told_of_policies() -> patched.Rows:
+    cluster = VirtualCluster()
+    client = Proxied(cluster)
+    seconds(cluster, client.send)
+    client.send(at_second(2), 5)
+    client.send(fetch(("t", 0, 2)), 11)
+    made = of_look_ups(rows_of(client.entries), 2)
+    looked = patched.row(made["partitions"], lambda row: row["api"] == "ListOffsets")
+    looked |= {"base_offset": 3, "answered_timestamp": EPOCH_MS + 3000}
     return made
 
 
