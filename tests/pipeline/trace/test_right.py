@@ -238,6 +238,51 @@ def looked_up_too_far_where_nobody_told_of_policies() -> patched.Rows:
     return made
 
 
+# ---- transactions ------------------------------------------------------------------------------------------------------------
+
+DATA, MARKER = False, True
+
+
+def blank(table: str, **told: Any) -> dict[str, Any]:
+    return dict.fromkeys(column.name for column in TABLES[table]) | {"run": ""} | told
+
+
+def committed_reads(*answers: tuple[str | None, list[tuple[int, int, bool]]]) -> patched.Rows:
+    """Fetches of one partition with batches of producer 7. answers: what is listed as aborted, and (first, last offset, marker?) of each."""
+    made: patched.Rows = {table: [] for table in TABLES}
+    for seq, (aborted, batches) in enumerate(answers, 1):
+        told = {"seq": seq, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": seq, "ready_ns": seq}
+        ends = {"asked_offset": batches[0][0], "next_offset": batches[-1][1] + 1}
+        made["partitions"].append(
+            blank("partitions", **told, **ends, isolation=1, replica_id=-1, error=0, aborted=aborted)
+        )
+        for place, (base, last, control) in enumerate(batches):
+            offsets = {"place": place, "base_offset": base, "last_offset": last, "count": last - base + 1}
+            made["batches"].append(
+                blank("batches", **told, **offsets, producer_id=7, control=control, transactional=True)
+            )
+    return made
+
+
+@right("11 aborted")
+def transaction_whose_marker_nobody_read() -> patched.Rows:
+    """It is aborted at 10; the one at 60 is another."""
+    return committed_reads(("[[7,0]]", [(0, 4, DATA), (5, 9, DATA)]), (None, [(60, 60, DATA), (61, 61, MARKER)]))
+
+
+@right("11 aborted")
+def transaction_whose_marker_was_read_by_another() -> patched.Rows:
+    return committed_reads(
+        ("[[7,0]]", [(0, 4, DATA), (5, 9, DATA)]),
+        (None, [(10, 10, MARKER), (11, 59, DATA), (60, 60, MARKER), (61, 61, DATA), (62, 62, MARKER)]),
+    )
+
+
+@wrong("11 aborted")
+def transaction_of_which_two_read_and_one_was_not_told() -> patched.Rows:
+    return committed_reads(("[[7,0]]", [(0, 4, DATA), (5, 9, DATA)]), (None, [(5, 9, DATA), (10, 10, MARKER)]))
+
+
 # ---- the audit of all of them ------------------------------------------------------------------------------------------------
 
 
