@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, HELD, READ_COMMITTED, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, HELD, LASTS_NS, READ_COMMITTED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+NS_PER_MS = 1_000_000
 SLACK_MS = 1000
 """What a busy machine may add to a fetch's wait."""
 EARLY_MS = 5
@@ -57,13 +58,25 @@ def acknowledged(tables: Tables) -> DataFrame:
 
 
 def in_time(tables: Tables) -> DataFrame:
-    """By the monotonic clock, from when its handling began to when its answer was made."""
-    return tables.sql(f"""
+    """By the monotonic clock, from when its handling began to when its answer was made. Where only a broker could tell that beginning: not
+    before the answers that came before it on its connection, and what those throttle: a broker reads nothing of a muted connection
+    (KIP-219), whether its client waits or not."""
+    rows = tables.sql(f"""
+        WITH unheard AS (
+            SELECT *, IF(conn IS NULL, NULL, max(ready_ns + greatest(coalesce(throttle_ms, 0), 0) * {NS_PER_MS}L) OVER (
+                PARTITION BY run, conn ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS free_ns
+            FROM audit_requests WHERE handled_ns IS NULL
+        ), begun AS (
+            SELECT *, handled_ns AS from_ns, CAST(NULL AS bigint) AS unless_muted_ns FROM audit_requests WHERE handled_ns IS NOT NULL
+            UNION ALL
+            SELECT * EXCEPT (free_ns), greatest(received_ns, free_ns), received_ns - {LASTS_NS} FROM unheard
+        )
         SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > max_wait_ms + {SLACK_MS} AS broken,
-               CAST(waited_ms - max_wait_ms AS double) AS excess
-        FROM (SELECT *, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double) AS waited_ms FROM audit_requests
+               CAST(waited_ms - max_wait_ms AS double) AS excess, unless_muted_ns, ready_ns
+        FROM (SELECT *, CAST((ready_ns - from_ns) / {NS_PER_MS}.0 AS double) AS waited_ms FROM begun
               WHERE api = 'Fetch' AND answered AND NOT {HELD} AND max_wait_ms IS NOT NULL)
     """)
+    return tables.whole(rows, "unless_muted_ns", "ready_ns").drop("unless_muted_ns", "ready_ns")
 
 
 def not_early(tables: Tables) -> DataFrame:
@@ -74,7 +87,7 @@ def not_early(tables: Tables) -> DataFrame:
     rows = tables.sql(f"""
         WITH asked AS (
             SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS told,
-                   coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double)) AS waited_ms
+                   coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / {NS_PER_MS}.0 AS double)) AS waited_ms
             FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
             LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM audit_events
                        WHERE kind = 'quota' AND get_json_object(facts, '$.quota') = 'consumer_byte_rate') q ON q.run = r.run

@@ -20,7 +20,7 @@ from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
 from tests.broker.recording import recorder_into
 from tests.broker.test_fetch_visibility import lagging
-from tests.broker.wire import batch, fetch, metadata, produce
+from tests.broker.wire import batch, batch_of_bytes, fetch, limit, metadata, produce
 from tests.pipeline.trace import patched
 
 pytestmark = [
@@ -130,6 +130,29 @@ def answered_early_at_the_high_watermark() -> patched.Rows:
     made = rows_of(entries)
     early = patched.row(made["requests"], lambda row: row["api"] == "Fetch")
     early["handled_ms"] = early["clock_ms"]
+    return made
+
+
+@right("13")
+def reads_on_while_muted_behind_a_proxy() -> patched.Rows:
+    """KIP-219: a client that does not wait by itself, as librdkafka, sends its next fetch; the broker reads it when the mute is over."""
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    limit(cluster, consumer_byte_rate=1000.0)
+    cluster.connect(client_id="w").ask(produce("t", batch_of_bytes(16_000)), 9)
+    client = Proxied(cluster)
+    client.send(fetch(("t", 0, 0), max_wait_ms=500), 11)
+    client.send(fetch(("t", 0, 0), max_wait_ms=500), 11, then_ms=60_000)
+    made = rows_of(client.entries)
+    first, second = made["requests"]
+    assert first["throttle_ms"] > 2000 and second["ready_ns"] - second["received_ns"] > 2000 * NS_PER_MS
+    return made
+
+
+@wrong("13")
+def answered_late_behind_a_mute() -> patched.Rows:
+    made = reads_on_while_muted_behind_a_proxy()
+    made["requests"][1]["ready_ns"] += 1501 * NS_PER_MS
     return made
 
 
