@@ -71,7 +71,7 @@ def in_time(tables: Tables) -> DataFrame:
             UNION ALL
             SELECT * EXCEPT (free_ns), greatest(received_ns, free_ns), received_ns - {LASTS_NS} FROM unheard
         )
-        SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > max_wait_ms + {SLACK_MS} AS broken,
+        SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > greatest(max_wait_ms, 0) + {SLACK_MS}L AS broken,
                CAST(waited_ms - max_wait_ms AS double) AS excess, unless_muted_ns, ready_ns
         FROM (SELECT *, CAST((ready_ns - from_ns) / {NS_PER_MS}.0 AS double) AS waited_ms FROM begun
               WHERE api = 'Fetch' AND answered AND NOT {HELD} AND max_wait_ms IS NOT NULL)
@@ -96,7 +96,7 @@ def not_early(tables: Tables) -> DataFrame:
               AND more IS NOT NULL AND coalesce(window_num, {DEFAULT_WINDOW_NUM}) > 1
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
-               waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
+               waited_ms < max_wait_ms - {EARLY_MS}L AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
                IF(records_bytes > 0 OR session_epoch > 0, ready_ns, NULL) AS needs_all_until_ns, conn, IF(session_epoch > 0, {ANY_STEP}, seq) AS step
         FROM asked
         WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))

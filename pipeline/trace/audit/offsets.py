@@ -51,7 +51,7 @@ def gaps(tables: Tables) -> DataFrame:
     """Of fetch answers only: what was produced may have neighbours that the trace has not. Topics that are known to be compacted are not
     asked about."""
     rows = tables.sql(f"""
-        SELECT *, base_offset > expected_offset AS broken, CAST(base_offset - expected_offset AS double) AS excess FROM (
+        SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
             SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, lag(last_offset) OVER ({IN_ANSWER}) + 1 AS expected_offset,
                    base_offset, ready_ns
             FROM audit_batches WHERE api = 'Fetch'
@@ -135,7 +135,7 @@ def progress(tables: Tables) -> DataFrame:
         "base_offset",
         "next_offset",
         "next_offset <= asked_offset AS broken",
-        "CAST(asked_offset - next_offset + 1 AS double) AS excess",
+        "CAST(asked_offset AS double) - next_offset + 1 AS excess",
     )
 
 

@@ -100,9 +100,9 @@ SETTINGS = """
         SELECT run, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, settings: map<string, string>>>')) AS one
         FROM audit_events WHERE kind = 'meta'
     )
-    SELECT run, one.id AS broker, CAST(one.settings['quota.window.num'] AS bigint) AS window_num,
-           CAST(one.settings['quota.window.size.seconds'] AS bigint) AS window_s,
-           CAST(one.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, one.settings['log.cleanup.policy'] AS policy,
+    SELECT run, one.id AS broker, try_cast(one.settings['quota.window.num'] AS bigint) AS window_num,
+           try_cast(one.settings['quota.window.size.seconds'] AS bigint) AS window_s,
+           try_cast(one.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, one.settings['log.cleanup.policy'] AS policy,
            one.settings['replica.selector.class'] AS selector
     FROM told WHERE one.settings IS NOT NULL"""
 POLICIES = """
@@ -198,6 +198,7 @@ topics, brokers and quotas counts each change when it comes; who is not knows of
 counted otherwise, holes are known; what is behind a hole tells of it."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
+INT32_MAX = 2**31 - 1
 READ_COMMITTED = 1
 """isolation of a Fetch or ListOffsets."""
 NAMED = "coalesce(topic, topic_id) AS where_"
