@@ -15,6 +15,7 @@ SLACK_MS = 1000
 EARLY_MS = 5
 """What two clocks, and timers that count whole milliseconds, may take from it."""
 DEFAULT_WINDOW_NUM = 11
+UNSUPPORTED_VERSION = 35
 ANY_STEP = "-1L"
 """Stands for all steps of the sessions of a connection."""
 OTHERS_ANSWER = "trouble LIKE 'the answer_s correlation id is %'"
@@ -35,6 +36,7 @@ def in_order(tables: Tables) -> DataFrame:
 
 
 def versions(tables: Tables) -> DataFrame:
+    """An ApiVersions that is newer than the broker is how a client learns what the broker has: it is told so, in version 0 (KIP-511)."""
     return tables.sql(f"""
         WITH offered AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
@@ -42,6 +44,7 @@ def versions(tables: Tables) -> DataFrame:
         ), told AS (SELECT DISTINCT run FROM offered)
         SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.trouble,
                coalesce(NOT r.api_version BETWEEN o.versions[0] AND o.versions[1], true)
+                   AND NOT coalesce(api = 'ApiVersions' AND error = {UNSUPPORTED_VERSION}, false)
                    OR (trouble IS NOT NULL AND NOT coalesce(partial, false) AND NOT {OTHERS_ANSWER}) AS broken,
                CAST(coalesce(greatest(o.versions[0] - r.api_version, r.api_version - o.versions[1], 0), 0) AS double) AS excess
         FROM audit_requests r JOIN told USING (run)

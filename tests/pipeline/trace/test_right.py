@@ -12,6 +12,8 @@ import pytest
 from broker.relay import Relay
 from broker.server.tracing import meta_of
 from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.api import ApiKey
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.trace.format import Entry, Event
@@ -69,6 +71,13 @@ def rows_of(entries: list[Entry]) -> patched.Rows:
 def blank(table: str, **told: Any) -> dict[str, Any]:
     """A row of which only this is known."""
     return dict.fromkeys(column.name for column in TABLES[table]) | {"run": ""} | told
+
+
+def fetched(**told: Any) -> dict[str, Any]:
+    """A request of a Fetch as a proxy sees it."""
+    times = {"received_ns": 1, "ready_ns": 2, "error": 0, "throttle_ms": 0, "records_bytes": 0, "replica_id": -1}
+    of = {"seq": 1, "conn": 1, "broker": 0, "api": "Fetch", "api_version": 12, "client_id": "c", "answered": True}
+    return blank("requests") | times | of | told
 
 
 def recorded(cluster: VirtualCluster) -> list[Entry]:
@@ -266,14 +275,34 @@ def looked_up_too_far_where_nobody_told_of_policies() -> patched.Rows:
     return made
 
 
+# ---- versions ----------------------------------------------------------------------------------------------------------------
+
+
+def asks_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
+    """Of a broker that has none above 4."""
+    made: patched.Rows = {table: [] for table in TABLES}
+    made["requests"] = [fetched(api_key=api_key, api=api, api_version=9, error=error)]
+    facts = json.dumps({"advertised": {"3": [0, 4], "18": [0, 4]}})
+    made["events"] = [blank("events", seq=0, at_ns=0, broker=-1, kind="meta", facts=facts)]
+    return made
+
+
+@right
+def asks_which_versions_there_are_in_one_that_is_too_new() -> patched.Rows:
+    return asks_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.UNSUPPORTED_VERSION)
+
+
+@wrong("7")
+def is_told_versions_in_one_that_is_too_new() -> patched.Rows:
+    return asks_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.NONE)
+
+
+@wrong("7")
+def asks_who_is_where_in_one_that_is_too_new() -> patched.Rows:
+    return asks_in_version_9(ApiKey.METADATA, "Metadata", ErrorCode.UNSUPPORTED_VERSION)
+
+
 # ---- numbers that a client may send ------------------------------------------------------------------------------------------
-
-
-def fetched(**told: Any) -> dict[str, Any]:
-    """A request of a Fetch as a proxy sees it."""
-    times = {"received_ns": 1, "ready_ns": 2, "error": 0, "throttle_ms": 0, "records_bytes": 0, "replica_id": -1}
-    of = {"seq": 1, "conn": 1, "broker": 0, "api": "Fetch", "api_version": 12, "client_id": "c", "answered": True}
-    return blank("requests") | times | of | told
 
 
 @right
