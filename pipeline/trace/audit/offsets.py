@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 OFFSET_OUT_OF_RANGE = 1
 LATEST = -1
+FURTHER = 4
+"""How many answers back one is looked for that was there before a fetch came, where several clients wait for one partition."""
 IN_ANSWER = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY place"
 
 
@@ -68,22 +70,42 @@ def gaps(tables: Tables) -> DataFrame:
 
 
 def watermarks(tables: Tables) -> DataFrame:
-    """What a fetch is told that came after another was answered by the same broker. Versions that lack a column, and logs that have none,
-    tell -1."""
+    """What a fetch is told is no less than the most that the same broker had told before it came: of all answers up to the one before, or, where
+    that was not there yet, up to the one `FURTHER` before. The most is that of the whole run; where the last of those answers was higher, too,
+    that one is compared, as fewer things have happened since. Versions that lack a column, and logs that have none, tell -1."""
     names = ("high_watermark", "last_stable_offset", "log_start")
-    before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
-    falls = ", ".join(f"IF({name} >= 0, before_{name} - {name}, 0)" for name in names)
+    in_order = "PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq"
+
+    def upto(back: int) -> str:
+        each = ", ".join(f"max(struct({name} AS told, ready_ns AS at_ns)) OVER upto_{back} AS {name}" for name in names)
+        last = ", ".join(f"lag({name}, {back}) OVER p AS {name}" for name in (*names, "ready_ns"))
+        return f"struct(struct({each}) AS most, struct({last}) AS last)"
+
+    def fall(of: str, name: str) -> str:
+        return f"IF({name} >= 0, {of} - {name}, 0)"
+
+    fell = f"greatest({', '.join(fall(f'last.{name}', name) for name in names)}) > 0"
+    before = ", ".join(f"IF({fell}, last.{name}, most.{name}.told) AS before_{name}" for name in names)
+    at = ", ".join(f"IF({fall(f'most.{name}.told', name)} > 0, most.{name}.at_ns, NULL)" for name in names)
+    falls = ", ".join(fall(f"before_{name}", name) for name in names)
     rows = tables.sql(f"""
-        WITH paired AS (
-            SELECT run, seq, broker, {NAMED}, partition, begun_ns, conn, lag(ready_ns) OVER p AS before_ns, ready_ns,
-                   lag(conn) OVER p AS before_conn, {", ".join(names)}, {before}
+        WITH told AS (
+            SELECT run, seq, broker, {NAMED}, partition, begun_ns, ready_ns, conn, lag(conn) OVER p AS last_conn, {", ".join(names)},
+                   {upto(1)} AS near, {upto(FURTHER)} AS further
             FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
-            WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq)
+            WINDOW p AS ({in_order}), upto_1 AS ({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+                   upto_{FURTHER} AS ({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND {FURTHER} PRECEDING)
+        ), paired AS (
+            SELECT *, CASE WHEN begun_ns >= near.last.ready_ns OR conn = last_conn THEN near.last
+                           WHEN begun_ns >= further.last.ready_ns THEN further.last END AS last,
+                   CASE WHEN begun_ns >= near.last.ready_ns THEN near.most WHEN begun_ns >= further.last.ready_ns THEN further.most END AS most
+            FROM told
         ), fallen AS (
-            SELECT * EXCEPT (begun_ns, conn, before_conn), CAST(greatest({falls}, 0) AS double) AS excess FROM paired
-            WHERE begun_ns >= before_ns OR conn = before_conn
+            SELECT run, seq, broker, where_, partition, {", ".join(names)}, {before},
+                   IF({fell}, last.ready_ns, coalesce(greatest({at}), last.ready_ns)) AS before_ns, ready_ns
+            FROM paired WHERE last IS NOT NULL
         )
-        SELECT *, excess > 0 AS broken FROM fallen
+        SELECT *, CAST(greatest({falls}, 0) AS double) AS excess, greatest({falls}, 0) > 0 AS broken FROM fallen
     """)
     return tables.uncut(rows, "before_ns", "ready_ns")
 
@@ -106,12 +128,21 @@ def moves(tables: Tables) -> DataFrame:
 
 
 def ordered_offsets(tables: Tables) -> DataFrame:
-    return tables.sql("""
-        SELECT *, excess > 0 AS broken FROM (
-            SELECT run, seq, broker, coalesce(topic, topic_id) AS topic, partition, log_start, last_stable_offset, high_watermark,
-                   CAST(greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
-                                 IF(last_stable_offset >= 0, log_start - last_stable_offset, 0), log_start - high_watermark, 0) AS double) AS excess
-            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0)
+    """As answers tell them, and as a broker recorded its logs, with their ends."""
+    return tables.sql(f"""
+        WITH told AS (
+            SELECT run, seq, broker, {NAMED}, partition, log_start, last_stable_offset, high_watermark, CAST(NULL AS bigint) AS log_end
+            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+            UNION ALL
+            SELECT run, seq, broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
+            FROM audit_state WHERE high_watermark >= 0
+        ), apart AS (
+            SELECT *, CAST(greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
+                                    IF(last_stable_offset >= 0, try_subtract(log_start, last_stable_offset), 0),
+                                    try_subtract(log_start, high_watermark), high_watermark - log_end, 0) AS double) AS excess
+            FROM told
+        )
+        SELECT * EXCEPT (where_), where_ AS topic, excess > 0 AS broken FROM apart
     """)
 
 
@@ -258,7 +289,7 @@ RULES = (
     ),
     Rule("10", "high watermark, last stable offset and log start never fall", ERROR, watermarks),
     Rule("10 moved", "no recorded move of a high watermark, last stable offset or log start is a fall", ERROR, moves),
-    Rule("10 order", "log start <= last stable offset <= high watermark", ERROR, ordered_offsets),
+    Rule("10 order", "log start <= last stable offset <= high watermark <= log end", ERROR, ordered_offsets),
     Rule("10 epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
     Rule("12", "records that a fetch gets end behind the asked offset", ERROR, progress),
     Rule("16", "the latest offset is the high watermark or the last stable offset of that instant", ERROR, latest),

@@ -129,9 +129,10 @@ CUTS = """
         FROM audit_events LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind = 'topic') USING (run) WHERE kind = 'named'
     ), renamed AS (
         SELECT DISTINCT run, topic, at_ns, before.topic_id, before.begun_ns FROM (
-            SELECT run, topic, topic_id, at_ns, explode(array(
-                lag(struct(topic_id, begun_ns)) OVER (PARTITION BY run, topic ORDER BY at_ns, seq),
-                lag(struct(topic_id, begun_ns)) OVER (PARTITION BY run, broker, topic ORDER BY at_ns, seq))) AS before
+            SELECT run, topic, topic_id, at_ns, lag(struct(topic_id, begun_ns)) OVER (PARTITION BY run, topic ORDER BY at_ns, seq) AS before
+            FROM named
+            UNION ALL
+            SELECT run, topic, topic_id, at_ns, lag(struct(topic_id, begun_ns)) OVER (PARTITION BY run, broker, topic ORDER BY at_ns, seq)
             FROM named)
         WHERE before.topic_id <> topic_id
     ), sighted AS (

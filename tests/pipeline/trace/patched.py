@@ -164,6 +164,12 @@ def move_that_never_came(tables: Rows) -> int:
     return one["seq"]
 
 
+def watermark_behind_the_end(tables: Rows) -> int:
+    one = row(tables["state"], lambda r: r["high_watermark"] > 1)
+    one["log_end"] = one["high_watermark"] - 1
+    return one["seq"]
+
+
 class Patched(NamedTuple):
     """must: the rule that breaks first at the row that was patched. may: those that may break beside them, wherever."""
 
@@ -193,4 +199,5 @@ FAULTS: dict[Callable[[Rows], int], Patched] = {
     lost_behind_acks: Patched("20 HW", frozenset({"20 moved"})),
     fallen_move: Patched("10 moved", frozenset({"20 moved"})),
     move_that_never_came: Patched("20 moved"),
+    watermark_behind_the_end: Patched("10 order"),
 }

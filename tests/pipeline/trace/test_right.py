@@ -217,6 +217,49 @@ def falls_in_the_life_behind() -> patched.Rows:
     return made
 
 
+# ---- watermarks that fall while others wait -----------------------------------------------------------------------------------
+
+
+def watermarks_told(*answers: tuple[int, int, int, int]) -> patched.Rows:
+    """answers: connection, when each came and was answered, and the high watermark that it told."""
+    made: patched.Rows = {table: [] for table in TABLES}
+    for seq, (conn, begun_ns, ready_ns, told) in enumerate(answers, 1):
+        of = {"seq": seq, "api": "Fetch", "broker": 0, "topic": "t", "partition": 0, "error": 0, "log_start": 0}
+        asked = {"conn": conn, "begun_ns": begun_ns, "ready_ns": ready_ns}
+        made["partitions"].append(blank("partitions", **of, **asked, high_watermark=told, last_stable_offset=told))
+    return made
+
+
+@right
+def waited_while_the_watermark_moved() -> patched.Rows:
+    """What they are told was so at some time while they waited."""
+    return watermarks_told((1, 0, 10, 100), (2, 5, 20, 90), (3, 9, 30, 80))
+
+
+@wrong("10")
+def watermark_falls_behind_one_who_waited() -> patched.Rows:
+    return watermarks_told((1, 0, 10, 100), (2, 5, 20, 90), (1, 25, 30, 90))
+
+
+@wrong("10")
+def watermark_falls_while_others_wait() -> patched.Rows:
+    return watermarks_told((1, 0, 10, 100), (2, 5, 20, 90), (3, 6, 30, 90), (4, 7, 40, 90), (1, 15, 50, 90))
+
+
+@right
+def watermark_that_was_cut_and_grows_again() -> patched.Rows:
+    made = watermarks_told((1, 0, 10, 100), (1, 20, 30, 90), (1, 40, 50, 95))
+    made["events"] = [blank("events", seq=1, at_ns=15, broker=-1, kind="leader", facts='{"topic":"t","partition":0}')]
+    return made
+
+
+@wrong("10")
+def watermark_falls_again_behind_a_cut() -> patched.Rows:
+    made = watermark_that_was_cut_and_grows_again()
+    made["partitions"][2]["high_watermark"] = made["partitions"][2]["last_stable_offset"] = 80
+    return made
+
+
 # ---- look-ups of times -------------------------------------------------------------------------------------------------------
 
 
@@ -281,7 +324,7 @@ def looked_up_too_far_where_nobody_told_of_policies() -> patched.Rows:
 def asks_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
     """Of a broker that has none above 4."""
     made: patched.Rows = {table: [] for table in TABLES}
-    made["requests"] = [fetched(api_key=api_key, api=api, api_version=9, error=error)]
+    made["requests"] = [fetched(api_key=int(api_key), api=api, api_version=9, error=int(error))]
     facts = json.dumps({"advertised": {"3": [0, 4], "18": [0, 4]}})
     made["events"] = [blank("events", seq=0, at_ns=0, broker=-1, kind="meta", facts=facts)]
     return made
@@ -310,7 +353,15 @@ def waits_as_long_as_a_number_can_say() -> patched.Rows:
     made: patched.Rows = {table: [] for table in TABLES}
     made["requests"] = [
         fetched(max_wait_ms=INT32_MAX, min_bytes=INT32_MAX, max_bytes=INT32_MAX, received_ns=1, ready_ns=10**10),
-        fetched(seq=2, max_wait_ms=INT32_MIN, min_bytes=INT32_MIN, max_bytes=INT32_MIN, session_epoch=INT32_MIN),
+        fetched(
+            seq=2,
+            received_ns=10**10,
+            ready_ns=10**10 + 1,
+            max_wait_ms=INT32_MIN,
+            min_bytes=INT32_MIN,
+            max_bytes=INT32_MIN,
+            session_epoch=INT32_MIN,
+        ),
     ]
     return made
 
