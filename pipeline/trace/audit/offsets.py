@@ -128,22 +128,33 @@ def moves(tables: Tables) -> DataFrame:
 
 
 def ordered_offsets(tables: Tables) -> DataFrame:
-    """As answers tell them, and as a broker recorded its logs, with their ends."""
-    return tables.sql(f"""
-        WITH told AS (
-            SELECT run, seq, broker, {NAMED}, partition, log_start, last_stable_offset, high_watermark, CAST(NULL AS bigint) AS log_end
+    """As answers tell them, and as a broker recorded its logs. Those end behind the high watermark where it leads, and where followers take
+    no more of it than they have, as Kafka's do; a follower under `semantics=kip` knows of what it has not got yet."""
+    rows = tables.sql(f"""
+        WITH kafkas AS (
+            SELECT run, max(get_json_object(facts, '$.semantics') = 'kafka') AS kafkas FROM audit_events WHERE kind = 'meta' GROUP BY run
+        ), told AS (
+            SELECT run, seq, broker, {NAMED}, partition, log_start, last_stable_offset, high_watermark, NULL AS log_end, NULL AS needs_all_until_ns
             FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
             UNION ALL
-            SELECT run, seq, broker, topic, partition, log_start, last_stable_offset, high_watermark, log_end
-            FROM audit_state WHERE high_watermark >= 0
+            SELECT /*+ BROADCAST(k), BROADCAST(o) */ s.run, s.seq, s.broker, s.topic, s.partition, log_start, last_stable_offset, high_watermark,
+                   IF(coalesce(kafkas, false) OR try_element_at(filter(states, x -> x.leader IS NOT NULL AND x.seq < s.seq), -1).leader = s.broker,
+                      log_end, NULL),
+                   IF(coalesce(kafkas, false), NULL, at_ns)
+            FROM audit_state s LEFT JOIN kafkas k ON k.run = s.run
+            LEFT JOIN audit_states_of o ON o.run = s.run AND o.where_ = s.topic AND o.partition = s.partition
+            WHERE high_watermark >= 0
         ), apart AS (
-            SELECT *, CAST(greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
-                                    IF(last_stable_offset >= 0, try_subtract(log_start, last_stable_offset), 0),
-                                    try_subtract(log_start, high_watermark), high_watermark - log_end, 0) AS double) AS excess
+            SELECT *, greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
+                               IF(last_stable_offset >= 0, try_subtract(log_start, last_stable_offset), 0),
+                               try_subtract(log_start, high_watermark), 0) AS above, greatest(high_watermark - log_end, 0) AS behind
             FROM told
         )
-        SELECT * EXCEPT (where_), where_ AS topic, excess > 0 AS broken FROM apart
+        SELECT run, seq, broker, where_ AS topic, partition, log_start, last_stable_offset, high_watermark, log_end, above + behind > 0 AS broken,
+               CAST(greatest(above, behind) AS double) AS excess, IF(above > 0, NULL, needs_all_until_ns) AS needs_all_until_ns
+        FROM apart
     """)
+    return tables.whole_before(rows, "needs_all_until_ns").drop("needs_all_until_ns")
 
 
 def epochs(tables: Tables) -> DataFrame:

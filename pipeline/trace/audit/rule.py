@@ -29,12 +29,14 @@ NAMES = tuple(TABLES)
 
 class Tables:
     """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
-    audit_partitions, audit_batches, audit_events and audit_state, and four more:
+    audit_partitions, audit_batches, audit_events and audit_state, and five more:
 
     audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
     audit_policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
     audit_cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (from_ns, until_ns): when records may have gone from the end of
     a log, or another log came in the place of one.
+    audit_states_of: run, where_ (a topic's name), partition, states (at_ns, seq, leader, isr; null where that was not told), as they came: of
+    runs that are told who leads, and who is in sync.
     audit_gaps: run, entries (how many are missing, 0: nobody knows), gaps (from_ns, until_ns): when what a run lacks may have happened.
     Runs that lack nothing are not in it.
     """
@@ -54,6 +56,7 @@ class Tables:
             ("audit_settings", SETTINGS),
             ("audit_policies", POLICIES),
             ("audit_cuts_of", CUTS),
+            ("audit_states_of", STATES),
             ("audit_gaps", GAPS),
         ):
             # Few rows that many rules join: made once.
@@ -150,6 +153,20 @@ CUTS = """
     )
     SELECT run, where_, collect_list(struct(from_ns, until_ns)) AS cuts FROM cuts GROUP BY run, where_"""
 """Who is not told of topics learns from answers that a name has another id: something was between the last that had the old one and that."""
+STATES = """
+    WITH stated AS (
+        SELECT run, at_ns, seq, topic, place AS partition, one.leader AS leader, one.isr AS isr FROM (
+            SELECT run, at_ns, seq, get_json_object(facts, '$.topic') AS topic,
+                   posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, one)
+            FROM audit_events WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
+        UNION ALL
+        SELECT run, at_ns, seq, get_json_object(facts, '$.topic'), CAST(get_json_object(facts, '$.partition') AS int),
+               CASE WHEN kind = 'leader' THEN CAST(get_json_object(facts, '$.leader') AS int) END,
+               CASE WHEN kind = 'isr' THEN from_json(get_json_object(facts, '$.isr'), 'array<int>') END
+        FROM audit_events WHERE kind IN ('leader', 'isr')
+    )
+    SELECT run, topic AS where_, partition, sort_array(collect_list(struct(at_ns, seq, leader, isr))) AS states FROM stated
+    GROUP BY run, topic, partition"""
 FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """Whether a Fetch may have been answered late for its throttle, and with all that it asked for. Where only a broker could tell: who answers this

@@ -165,7 +165,10 @@ def move_that_never_came(tables: Rows) -> int:
 
 
 def watermark_behind_the_end(tables: Rows) -> int:
-    one = row(tables["state"], lambda r: r["high_watermark"] > 1)
+    """Of who leads: followers may know of more than they have."""
+    asked = row(tables["partitions"], lambda r: r["api"] == "Produce" and r["acks"] == -1 and r["error"] == 0)
+    key = ("broker", "topic", "partition")
+    one = row(tables["state"], lambda r: r["high_watermark"] > 1 and all(r[name] == asked[name] for name in key))
     one["log_end"] = one["high_watermark"] - 1
     return one["seq"]
 

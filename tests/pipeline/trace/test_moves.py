@@ -61,6 +61,7 @@ def test_10_and_20_hold_whatever_happens_to_a_cluster_that_is_right(
         checked = rule(tables)
         assert checked.count() > 100 and checked.where("broken").collect() == []
     assert falls(found["state"]) > 2
+    assert ordered_offsets(tables).where("log_end IS NOT NULL").count() > 100
 
 
 def frame(spark: Any, table: str, rows: list[Row]) -> Any:
