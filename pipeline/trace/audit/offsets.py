@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 OFFSET_OUT_OF_RANGE = 1
 LATEST = -1
-FURTHER = 4
-"""How many answers back one is looked for that was there before a fetch came, where several clients wait for one partition."""
 IN_ANSWER = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY place"
 
 
@@ -70,40 +68,31 @@ def gaps(tables: Tables) -> DataFrame:
 
 
 def watermarks(tables: Tables) -> DataFrame:
-    """What a fetch is told is no less than the most that the same broker had told before it came: of all answers up to the one before, or, where
-    that was not there yet, up to the one `FURTHER` before. The most is that of the whole run; where the last of those answers was higher, too,
-    that one is compared, as fewer things have happened since. Versions that lack a column, and logs that have none, tell -1."""
+    """What a fetch is told that came after another was answered by the same broker: no less than the most that was told until then, in the
+    whole run; where the last of those answers was higher, too, that one is compared, as fewer things have happened since. Versions that lack
+    a column, and logs that have none, tell -1."""
     names = ("high_watermark", "last_stable_offset", "log_start")
-    in_order = "PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq"
-
-    def upto(back: int) -> str:
-        each = ", ".join(f"max(struct({name} AS told, ready_ns AS at_ns)) OVER upto_{back} AS {name}" for name in names)
-        last = ", ".join(f"lag({name}, {back}) OVER p AS {name}" for name in (*names, "ready_ns"))
-        return f"struct(struct({each}) AS most, struct({last}) AS last)"
+    most = ", ".join(f"max(struct({name} AS told, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
+    unordered = "begun_ns < last.ready_ns"  # of one connection: how far others had come is not known
 
     def fall(of: str, name: str) -> str:
         return f"IF({name} >= 0, {of} - {name}, 0)"
 
-    fell = f"greatest({', '.join(fall(f'last.{name}', name) for name in names)}) > 0"
-    before = ", ".join(f"IF({fell}, last.{name}, most.{name}.told) AS before_{name}" for name in names)
-    at = ", ".join(f"IF({fall(f'most.{name}.told', name)} > 0, most.{name}.at_ns, NULL)" for name in names)
+    fell = f"{unordered} OR greatest({', '.join(fall(f'last.{name}', name) for name in names)}) > 0"
+    before = ", ".join(f"IF({fell}, last.{name}, most_{name}.told) AS before_{name}" for name in names)
+    at = ", ".join(f"IF({fall(f'most_{name}.told', name)} > 0, most_{name}.at_ns, NULL)" for name in names)
     falls = ", ".join(fall(f"before_{name}", name) for name in names)
     rows = tables.sql(f"""
         WITH told AS (
-            SELECT run, seq, broker, {NAMED}, partition, begun_ns, ready_ns, conn, lag(conn) OVER p AS last_conn, {", ".join(names)},
-                   {upto(1)} AS near, {upto(FURTHER)} AS further
+            SELECT run, seq, broker, {NAMED}, partition, begun_ns, ready_ns, conn, {", ".join(names)}, {most},
+                   last(struct(conn, ready_ns, {", ".join(names)})) OVER p AS last
             FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
-            WINDOW p AS ({in_order}), upto_1 AS ({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-                   upto_{FURTHER} AS ({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND {FURTHER} PRECEDING)
-        ), paired AS (
-            SELECT *, CASE WHEN begun_ns >= near.last.ready_ns OR conn = last_conn THEN near.last
-                           WHEN begun_ns >= further.last.ready_ns THEN further.last END AS last,
-                   CASE WHEN begun_ns >= near.last.ready_ns THEN near.most WHEN begun_ns >= further.last.ready_ns THEN further.most END AS most
-            FROM told
+            WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
+                         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         ), fallen AS (
             SELECT run, seq, broker, where_, partition, {", ".join(names)}, {before},
                    IF({fell}, last.ready_ns, coalesce(greatest({at}), last.ready_ns)) AS before_ns, ready_ns
-            FROM paired WHERE last IS NOT NULL
+            FROM told WHERE begun_ns >= last.ready_ns OR conn = last.conn
         )
         SELECT *, CAST(greatest({falls}, 0) AS double) AS excess, greatest({falls}, 0) > 0 AS broken FROM fallen
     """)

@@ -241,11 +241,6 @@ def watermark_falls_behind_one_who_waited() -> patched.Rows:
     return watermarks_told((1, 0, 10, 100), (2, 5, 20, 90), (1, 25, 30, 90))
 
 
-@wrong("10")
-def watermark_falls_while_others_wait() -> patched.Rows:
-    return watermarks_told((1, 0, 10, 100), (2, 5, 20, 90), (3, 6, 30, 90), (4, 7, 40, 90), (1, 15, 50, 90))
-
-
 @right
 def watermark_that_was_cut_and_grows_again() -> patched.Rows:
     made = watermarks_told((1, 0, 10, 100), (1, 20, 30, 90), (1, 40, 50, 95))
