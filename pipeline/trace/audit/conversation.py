@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, HELD, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, HELD, LASTS_NS, READ_COMMITTED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+NS_PER_MS = 1_000_000
 SLACK_MS = 1000
 """What a busy machine may add to a fetch's wait."""
 EARLY_MS = 5
 """What two clocks, and timers that count whole milliseconds, may take from it."""
 DEFAULT_WINDOW_NUM = 11
+UNSUPPORTED_VERSION = 35
+ANY_STEP = "-1L"
+"""Stands for all steps of the sessions of a connection."""
 OTHERS_ANSWER = "trouble LIKE 'the answer_s correlation id is %'"
 
 
@@ -32,6 +36,7 @@ def in_order(tables: Tables) -> DataFrame:
 
 
 def versions(tables: Tables) -> DataFrame:
+    """An ApiVersions that is newer than the broker is how a client learns what the broker has: it is told so, in version 0 (KIP-511)."""
     return tables.sql(f"""
         WITH offered AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
@@ -39,6 +44,7 @@ def versions(tables: Tables) -> DataFrame:
         ), told AS (SELECT DISTINCT run FROM offered)
         SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.trouble,
                coalesce(NOT r.api_version BETWEEN o.versions[0] AND o.versions[1], true)
+                   AND NOT coalesce(api = 'ApiVersions' AND error = {UNSUPPORTED_VERSION}, false)
                    OR (trouble IS NOT NULL AND NOT coalesce(partial, false) AND NOT {OTHERS_ANSWER}) AS broken,
                CAST(coalesce(greatest(o.versions[0] - r.api_version, r.api_version - o.versions[1], 0), 0) AS double) AS excess
         FROM audit_requests r JOIN told USING (run)
@@ -55,23 +61,36 @@ def acknowledged(tables: Tables) -> DataFrame:
 
 
 def in_time(tables: Tables) -> DataFrame:
-    """By the monotonic clock, from when its handling began to when its answer was made."""
-    return tables.sql(f"""
-        SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > max_wait_ms + {SLACK_MS} AS broken,
-               CAST(waited_ms - max_wait_ms AS double) AS excess
-        FROM (SELECT *, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double) AS waited_ms FROM audit_requests
+    """By the monotonic clock, from when its handling began to when its answer was made. Where only a broker could tell that beginning: not
+    before the answers that came before it on its connection, and what those throttle: a broker reads nothing of a muted connection
+    (KIP-219), whether its client waits or not."""
+    rows = tables.sql(f"""
+        WITH unheard AS (
+            SELECT *, IF(conn IS NULL, NULL, max(ready_ns + greatest(coalesce(throttle_ms, 0), 0) * {NS_PER_MS}L) OVER (
+                PARTITION BY run, conn ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS free_ns
+            FROM audit_requests WHERE handled_ns IS NULL
+        ), begun AS (
+            SELECT *, handled_ns AS from_ns, CAST(NULL AS bigint) AS unless_muted_ns FROM audit_requests WHERE handled_ns IS NOT NULL
+            UNION ALL
+            SELECT * EXCEPT (free_ns), greatest(received_ns, free_ns), received_ns - {LASTS_NS} FROM unheard
+        )
+        SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > greatest(max_wait_ms, 0) + {SLACK_MS}L AS broken,
+               CAST(waited_ms - max_wait_ms AS double) AS excess, unless_muted_ns, ready_ns
+        FROM (SELECT *, CAST((ready_ns - from_ns) / {NS_PER_MS}.0 AS double) AS waited_ms FROM begun
               WHERE api = 'Fetch' AND answered AND NOT {HELD} AND max_wait_ms IS NOT NULL)
     """)
+    return tables.whole(rows, "unless_muted_ns", "ready_ns").drop("unless_muted_ns", "ready_ns")
 
 
 def not_early(tables: Tables) -> DataFrame:
     """By the broker's clock where that is known, as it may jump. An answer with fewer bytes than wanted is asked about where nothing else
     explains it: all partitions are in it, none has more to give, and no quota for consumers may lower what is wanted: none was set, as a recorder
-    knows that is told of the broker's settings."""
+    knows that is told of the broker's settings. Who asks above what may be seen is answered at once: its answer tells where that ends, and of
+    a session any answer of its connection, as a step leaves out what has not changed."""
     rows = tables.sql(f"""
         WITH asked AS (
             SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS told,
-                   coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / 1000000.0 AS double)) AS waited_ms
+                   coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / {NS_PER_MS}.0 AS double)) AS waited_ms
             FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
             LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM audit_events
                        WHERE kind = 'quota' AND get_json_object(facts, '$.quota') = 'consumer_byte_rate') q ON q.run = r.run
@@ -80,12 +99,20 @@ def not_early(tables: Tables) -> DataFrame:
               AND more IS NOT NULL AND coalesce(window_num, {DEFAULT_WINDOW_NUM}) > 1
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
-               waited_ms < max_wait_ms - {EARLY_MS} AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
-               IF(records_bytes > 0, ready_ns, NULL) AS with_quotas_until_ns
+               waited_ms < max_wait_ms - {EARLY_MS}L AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
+               IF(records_bytes > 0 OR session_epoch > 0, ready_ns, NULL) AS needs_all_until_ns, conn, IF(session_epoch > 0, {ANY_STEP}, seq) AS step
         FROM asked
         WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
-    return tables.whole_before(rows, "with_quotas_until_ns").drop("with_quotas_until_ns")
+    above = tables.sql(f"""
+        SELECT run, conn, explode(array(seq, {ANY_STEP})) AS step FROM audit_partitions
+        WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+          AND asked_offset > IF(isolation = {READ_COMMITTED} AND last_stable_offset >= 0, last_stable_offset, high_watermark)
+    """)
+    # Only those few that look broken are joined.
+    unexplained = rows.where("broken").join(above, ["run", "conn", "step"], "left_anti").select(*rows.columns)
+    asked = rows.where("NOT broken").unionByName(unexplained)
+    return tables.whole_before(asked, "needs_all_until_ns").drop("needs_all_until_ns", "conn", "step")
 
 
 RULES = (

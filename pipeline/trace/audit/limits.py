@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, INT32_MAX, NAMED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +28,7 @@ def whole_answer(tables: Tables) -> DataFrame:
             SELECT /*+ BROADCAST(s), BROADCAST(c) */ k.*, s.fetch_max_bytes,
                    CASE WHEN replica_id < 0
                              AND NOT exists(coalesce(changes, array()), at -> at BETWEEN least(told.at_ns, begun_ns) AND k.ready_ns)
-                        THEN least(CAST(told.quota_bound * (s.window_num - 1) * s.window_s AS bigint), 2147483647) END AS quota_bytes
+                        THEN CAST(least(told.quota_bound * (s.window_num - 1) * s.window_s, {INT32_MAX}) AS bigint) END AS quota_bytes
             FROM known k LEFT JOIN audit_settings s ON s.run = k.run AND s.broker = k.broker LEFT JOIN changes c ON c.run = k.run
         ), limited AS (
             SELECT *, greatest(least(max_bytes, coalesce(fetch_max_bytes, max_bytes), coalesce(quota_bytes, max_bytes)), first_batch_bytes)

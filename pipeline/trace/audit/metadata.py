@@ -24,24 +24,11 @@ def preferred_replicas(tables: Tables) -> DataFrame:
         ), racks AS (
             SELECT run, CAST(get_json_object(facts, '$.node') AS int) AS node, max_by(get_json_object(facts, '$.rack'), at_ns) AS node_rack
             FROM audit_events WHERE kind = 'rack' GROUP BY run, get_json_object(facts, '$.node')
-        ), stated AS (
-            SELECT run, at_ns, topic, topic_id, place AS partition, one.leader AS leader, one.isr AS isr FROM (
-                SELECT run, at_ns, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id,
-                       posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, one)
-                FROM audit_events WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
-            UNION ALL
-            SELECT run, at_ns, get_json_object(facts, '$.topic'), NULL, CAST(get_json_object(facts, '$.partition') AS int),
-                   CASE WHEN kind = 'leader' THEN CAST(get_json_object(facts, '$.leader') AS int) END,
-                   CASE WHEN kind = 'isr' THEN from_json(get_json_object(facts, '$.isr'), 'array<int>') END
-            FROM audit_events WHERE kind IN ('leader', 'isr')
-        ), states AS (
-            SELECT run, topic AS where_, partition, sort_array(collect_list(struct(at_ns, leader, isr))) AS states FROM stated
-            GROUP BY run, topic, partition
         ), joined AS (
-            SELECT /*+ BROADCAST(racks), BROADCAST(states), BROADCAST(s) */ told.*, node_rack, s.selector,
+            SELECT /*+ BROADCAST(racks), BROADCAST(o), BROADCAST(s) */ told.*, node_rack, s.selector,
                    filter(states, x -> x.at_ns < begun_ns) AS before, filter(states, x -> x.at_ns BETWEEN begun_ns AND ready_ns) AS during
             FROM told LEFT JOIN racks ON racks.run = told.run AND racks.node = told.preferred_replica
-            LEFT JOIN states ON states.run = told.run AND states.where_ = told.where_ AND states.partition = told.partition
+            LEFT JOIN audit_states_of o ON o.run = told.run AND o.where_ = told.where_ AND o.partition = told.partition
             LEFT JOIN audit_settings s ON s.run = told.run AND s.broker = told.broker
         ), known AS (
             SELECT *, bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = '' OR coalesce(asked_offset < log_start, false) AS alone,

@@ -51,7 +51,7 @@ def gaps(tables: Tables) -> DataFrame:
     """Of fetch answers only: what was produced may have neighbours that the trace has not. Topics that are known to be compacted are not
     asked about."""
     rows = tables.sql(f"""
-        SELECT *, base_offset > expected_offset AS broken, CAST(base_offset - expected_offset AS double) AS excess FROM (
+        SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
             SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, lag(last_offset) OVER ({IN_ANSWER}) + 1 AS expected_offset,
                    base_offset, ready_ns
             FROM audit_batches WHERE api = 'Fetch'
@@ -68,22 +68,33 @@ def gaps(tables: Tables) -> DataFrame:
 
 
 def watermarks(tables: Tables) -> DataFrame:
-    """What a fetch is told that came after another was answered by the same broker. Versions that lack a column, and logs that have none,
-    tell -1."""
+    """What a fetch is told that came after another was answered by the same broker: no less than the most that was told until then, in the
+    whole run; where the last of those answers was higher, too, that one is compared, as fewer things have happened since. Versions that lack
+    a column, and logs that have none, tell -1."""
     names = ("high_watermark", "last_stable_offset", "log_start")
-    before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
-    falls = ", ".join(f"IF({name} >= 0, before_{name} - {name}, 0)" for name in names)
+    most = ", ".join(f"max(struct({name} AS told, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
+    unordered = "begun_ns < last.ready_ns"  # of one connection: how far others had come is not known
+
+    def fall(of: str, name: str) -> str:
+        return f"IF({name} >= 0, {of} - {name}, 0)"
+
+    fell = f"{unordered} OR greatest({', '.join(fall(f'last.{name}', name) for name in names)}) > 0"
+    before = ", ".join(f"IF({fell}, last.{name}, most_{name}.told) AS before_{name}" for name in names)
+    at = ", ".join(f"IF({fall(f'most_{name}.told', name)} > 0, most_{name}.at_ns, NULL)" for name in names)
+    falls = ", ".join(fall(f"before_{name}", name) for name in names)
     rows = tables.sql(f"""
-        WITH paired AS (
-            SELECT run, seq, broker, {NAMED}, partition, begun_ns, conn, lag(ready_ns) OVER p AS before_ns, ready_ns,
-                   lag(conn) OVER p AS before_conn, {", ".join(names)}, {before}
+        WITH told AS (
+            SELECT run, seq, broker, {NAMED}, partition, begun_ns, ready_ns, conn, {", ".join(names)}, {most},
+                   last(struct(conn, ready_ns, {", ".join(names)})) OVER p AS last
             FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
-            WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq)
+            WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
+                         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         ), fallen AS (
-            SELECT * EXCEPT (begun_ns, conn, before_conn), CAST(greatest({falls}, 0) AS double) AS excess FROM paired
-            WHERE begun_ns >= before_ns OR conn = before_conn
+            SELECT run, seq, broker, where_, partition, {", ".join(names)}, {before},
+                   IF({fell}, last.ready_ns, coalesce(greatest({at}), last.ready_ns)) AS before_ns, ready_ns
+            FROM told WHERE begun_ns >= last.ready_ns OR conn = last.conn
         )
-        SELECT *, excess > 0 AS broken FROM fallen
+        SELECT *, CAST(greatest({falls}, 0) AS double) AS excess, greatest({falls}, 0) > 0 AS broken FROM fallen
     """)
     return tables.uncut(rows, "before_ns", "ready_ns")
 
@@ -106,13 +117,33 @@ def moves(tables: Tables) -> DataFrame:
 
 
 def ordered_offsets(tables: Tables) -> DataFrame:
-    return tables.sql("""
-        SELECT *, excess > 0 AS broken FROM (
-            SELECT run, seq, broker, coalesce(topic, topic_id) AS topic, partition, log_start, last_stable_offset, high_watermark,
-                   CAST(greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
-                                 IF(last_stable_offset >= 0, log_start - last_stable_offset, 0), log_start - high_watermark, 0) AS double) AS excess
-            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0)
+    """As answers tell them, and as a broker recorded its logs. Those end behind the high watermark where it leads, and where followers take
+    no more of it than they have, as Kafka's do; a follower under `semantics=kip` knows of what it has not got yet."""
+    rows = tables.sql(f"""
+        WITH kafkas AS (
+            SELECT run, max(get_json_object(facts, '$.semantics') = 'kafka') AS kafkas FROM audit_events WHERE kind = 'meta' GROUP BY run
+        ), told AS (
+            SELECT run, seq, broker, {NAMED}, partition, log_start, last_stable_offset, high_watermark, NULL AS log_end, NULL AS needs_all_until_ns
+            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+            UNION ALL
+            SELECT /*+ BROADCAST(k), BROADCAST(o) */ s.run, s.seq, s.broker, s.topic, s.partition, log_start, last_stable_offset, high_watermark,
+                   IF(coalesce(kafkas, false) OR try_element_at(filter(states, x -> x.leader IS NOT NULL AND x.seq < s.seq), -1).leader = s.broker,
+                      log_end, NULL),
+                   IF(coalesce(kafkas, false), NULL, at_ns)
+            FROM audit_state s LEFT JOIN kafkas k ON k.run = s.run
+            LEFT JOIN audit_states_of o ON o.run = s.run AND o.where_ = s.topic AND o.partition = s.partition
+            WHERE high_watermark >= 0
+        ), apart AS (
+            SELECT *, greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
+                               IF(last_stable_offset >= 0, try_subtract(log_start, last_stable_offset), 0),
+                               try_subtract(log_start, high_watermark), 0) AS above, greatest(high_watermark - log_end, 0) AS behind
+            FROM told
+        )
+        SELECT run, seq, broker, where_ AS topic, partition, log_start, last_stable_offset, high_watermark, log_end, above + behind > 0 AS broken,
+               CAST(greatest(above, behind) AS double) AS excess, IF(above > 0, NULL, needs_all_until_ns) AS needs_all_until_ns
+        FROM apart
     """)
+    return tables.whole_before(rows, "needs_all_until_ns").drop("needs_all_until_ns")
 
 
 def epochs(tables: Tables) -> DataFrame:
@@ -135,7 +166,7 @@ def progress(tables: Tables) -> DataFrame:
         "base_offset",
         "next_offset",
         "next_offset <= asked_offset AS broken",
-        "CAST(asked_offset - next_offset + 1 AS double) AS excess",
+        "CAST(asked_offset AS double) - next_offset + 1 AS excess",
     )
 
 
@@ -186,10 +217,12 @@ def latest(tables: Tables) -> DataFrame:
 
 def earliest_at(tables: Tables) -> DataFrame:
     """What is found for a time has that time or a later one, and no batch before it has: of those that were fetched from a log whose
-    start never moved: any answer may tell that it has."""
+    start never moved: any answer may tell that it has. Where records may go from the midst of a log (a topic that is compacted, or of which
+    nobody told), the batch has to be there after the look-up."""
     rows = tables.sql(f"""
         WITH looked AS (
-            SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp
+            SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp,
+                   ready_ns AS at_ns
             FROM audit_partitions
             WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp >= 0 AND base_offset >= 0 AND answered_timestamp >= 0
         ), moved AS (
@@ -199,21 +232,27 @@ def earliest_at(tables: Tables) -> DataFrame:
             SELECT * FROM looked
             UNION ALL
             SELECT * FROM (
-                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp FROM audit_batches WHERE api = 'Fetch' AND NOT control
+                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp, begun_ns FROM audit_batches
+                WHERE api = 'Fetch' AND NOT control AND count > 0
             ) fetched LEFT SEMI JOIN looked USING (run, where_, partition)
         ), reached AS (
-            SELECT *, max(max_timestamp) OVER (PARTITION BY run, where_, partition ORDER BY at_offset, turn DESC
-                                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+            SELECT *, max(CASE WHEN turn = 0 THEN struct(max_timestamp, at_ns) END) OVER (
+                PARTITION BY run, where_, partition ORDER BY at_offset, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
             FROM points
+        ), known AS (
+            SELECT /*+ BROADCAST(p) */ r.*,
+                   IF(coalesce(moved, false) OR coalesce(compacts, true) AND reached.at_ns < r.at_ns, NULL, reached) AS before
+            FROM reached r LEFT JOIN moved m ON m.run = r.run AND m.where_ = r.where_ AND m.partition = r.partition
+            LEFT JOIN audit_policies p ON p.run = r.run AND p.where_ = r.where_
+            WHERE turn = 1
         )
-        SELECT r.run, r.seq, r.where_ AS topic, r.partition, asked_timestamp, at_offset AS found, answered_timestamp,
-               IF(coalesce(moved, false), NULL, reached) AS reached_before,
-               answered_timestamp < asked_timestamp OR coalesce(NOT coalesce(moved, false) AND reached >= asked_timestamp, false) AS broken,
-               CAST(greatest(asked_timestamp - answered_timestamp, 1) AS double) AS excess
-        FROM reached r LEFT JOIN moved m ON m.run = r.run AND m.where_ = r.where_ AND m.partition = r.partition
-        WHERE turn = 1
+        SELECT run, seq, where_, partition, asked_timestamp, at_offset AS found, answered_timestamp, before.max_timestamp AS reached_before,
+               answered_timestamp < asked_timestamp OR coalesce(before.max_timestamp >= asked_timestamp, false) AS broken,
+               CAST(greatest(asked_timestamp - answered_timestamp, 1) AS double) AS excess,
+               IF(answered_timestamp < asked_timestamp, at_ns, coalesce(before.at_ns, at_ns)) AS one_ns, at_ns AS other_ns
+        FROM known
     """)
-    return tables.whole(rows, NEVER_NS, EVER_NS)
+    return tables.uncut(tables.whole(rows, NEVER_NS, EVER_NS), "one_ns", "other_ns")
 
 
 def out_of_range(tables: Tables) -> DataFrame:
@@ -250,7 +289,7 @@ RULES = (
     ),
     Rule("10", "high watermark, last stable offset and log start never fall", ERROR, watermarks),
     Rule("10 moved", "no recorded move of a high watermark, last stable offset or log start is a fall", ERROR, moves),
-    Rule("10 order", "log start <= last stable offset <= high watermark", ERROR, ordered_offsets),
+    Rule("10 order", "log start <= last stable offset <= high watermark <= log end", ERROR, ordered_offsets),
     Rule("10 epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
     Rule("12", "records that a fetch gets end behind the asked offset", ERROR, progress),
     Rule("16", "the latest offset is the high watermark or the last stable offset of that instant", ERROR, latest),

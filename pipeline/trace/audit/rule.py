@@ -29,12 +29,14 @@ NAMES = tuple(TABLES)
 
 class Tables:
     """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
-    audit_partitions, audit_batches, audit_events and audit_state, and four more:
+    audit_partitions, audit_batches, audit_events and audit_state, and five more:
 
     audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
     audit_policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
-    audit_cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (at_ns): when records may have gone from the end of a log,
-    or another log came in the place of one.
+    audit_cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (from_ns, until_ns): when records may have gone from the end of
+    a log, or another log came in the place of one.
+    audit_states_of: run, where_ (a topic's name), partition, states (at_ns, seq, leader, isr; null where that was not told), as they came: of
+    runs that are told who leads, and who is in sync.
     audit_gaps: run, entries (how many are missing, 0: nobody knows), gaps (from_ns, until_ns): when what a run lacks may have happened.
     Runs that lack nothing are not in it.
     """
@@ -54,6 +56,7 @@ class Tables:
             ("audit_settings", SETTINGS),
             ("audit_policies", POLICIES),
             ("audit_cuts_of", CUTS),
+            ("audit_states_of", STATES),
             ("audit_gaps", GAPS),
         ):
             # Few rows that many rules join: made once.
@@ -74,7 +77,7 @@ class Tables:
         found = self.whole(rows, one_ns, other_ns)
         for which, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
             cuts = self.sql(f"SELECT {', '.join(keys)}, cuts FROM audit_cuts_of WHERE {which}")
-            between = f"exists(cuts, at -> at BETWEEN least({one_ns}, {other_ns}) AND greatest({one_ns}, {other_ns}))"
+            between = f"exists(cuts, c -> c.from_ns <= greatest({one_ns}, {other_ns}) AND c.until_ns >= least({one_ns}, {other_ns}))"
             joined = found.join(cuts.hint("broadcast"), keys, "left")
             found = joined.where(f"NOT (broken AND coalesce({between}, false))").drop("cuts")
         return found.drop(one_ns, other_ns).withColumnRenamed("where_", "topic")
@@ -100,9 +103,9 @@ SETTINGS = """
         SELECT run, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, settings: map<string, string>>>')) AS one
         FROM audit_events WHERE kind = 'meta'
     )
-    SELECT run, one.id AS broker, CAST(one.settings['quota.window.num'] AS bigint) AS window_num,
-           CAST(one.settings['quota.window.size.seconds'] AS bigint) AS window_s,
-           CAST(one.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, one.settings['log.cleanup.policy'] AS policy,
+    SELECT run, one.id AS broker, try_cast(one.settings['quota.window.num'] AS bigint) AS window_num,
+           try_cast(one.settings['quota.window.size.seconds'] AS bigint) AS window_s,
+           try_cast(one.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, one.settings['log.cleanup.policy'] AS policy,
            one.settings['replica.selector.class'] AS selector
     FROM told WHERE one.settings IS NOT NULL"""
 POLICIES = """
@@ -123,14 +126,47 @@ CUTS = """
     ), ids AS (
         SELECT DISTINCT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
         FROM audit_events WHERE kind IN ('topic', 'named')
+    ), named AS (
+        SELECT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id, at_ns,
+               CAST(get_json_object(facts, '$.begun_ns') AS bigint) AS begun_ns, broker, seq
+        FROM audit_events LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind = 'topic') USING (run) WHERE kind = 'named'
+    ), renamed AS (
+        SELECT DISTINCT run, topic, at_ns, before.topic_id, before.begun_ns FROM (
+            SELECT run, topic, topic_id, at_ns, lag(struct(topic_id, begun_ns)) OVER (PARTITION BY run, topic ORDER BY at_ns, seq) AS before
+            FROM named
+            UNION ALL
+            SELECT run, topic, topic_id, at_ns, lag(struct(topic_id, begun_ns)) OVER (PARTITION BY run, broker, topic ORDER BY at_ns, seq)
+            FROM named)
+        WHERE before.topic_id <> topic_id
+    ), sighted AS (
+        SELECT /*+ BROADCAST(n) */ p.run, p.topic_id, n.at_ns, max(p.begun_ns) AS begun_ns
+        FROM audit_partitions p JOIN renamed n ON p.run = n.run AND p.topic_id = n.topic_id AND p.begun_ns < n.at_ns
+        WHERE p.error = 0 GROUP BY p.run, p.topic_id, n.at_ns
     ), cuts AS (
-        SELECT run, CASE WHEN kind IN ('broker', 'recovery') THEN NULL ELSE topic END AS where_, at_ns FROM seen
+        SELECT run, CASE WHEN kind IN ('broker', 'recovery') THEN NULL ELSE topic END AS where_, at_ns AS from_ns, at_ns AS until_ns FROM seen
         UNION ALL
-        SELECT run, ids.topic_id, at_ns FROM seen JOIN ids USING (run, topic) WHERE kind NOT IN ('broker', 'recovery')
+        SELECT run, ids.topic_id, at_ns, at_ns FROM seen JOIN ids USING (run, topic) WHERE kind NOT IN ('broker', 'recovery')
         UNION ALL
-        SELECT run, NULL, explode(array(coalesce(handled_ns, received_ns), ready_ns)) FROM audit_requests WHERE api = 'DeleteTopics'
+        SELECT run, topic, greatest(renamed.begun_ns, sighted.begun_ns), at_ns FROM renamed LEFT JOIN sighted USING (run, topic_id, at_ns)
+        UNION ALL
+        SELECT run, NULL, coalesce(handled_ns, received_ns), ready_ns FROM audit_requests WHERE api = 'DeleteTopics'
     )
-    SELECT run, where_, collect_list(at_ns) AS cuts FROM cuts GROUP BY run, where_"""
+    SELECT run, where_, collect_list(struct(from_ns, until_ns)) AS cuts FROM cuts GROUP BY run, where_"""
+"""Who is not told of topics learns from answers that a name has another id: something was between the last that had the old one and that."""
+STATES = """
+    WITH stated AS (
+        SELECT run, at_ns, seq, topic, place AS partition, one.leader AS leader, one.isr AS isr FROM (
+            SELECT run, at_ns, seq, get_json_object(facts, '$.topic') AS topic,
+                   posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, one)
+            FROM audit_events WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
+        UNION ALL
+        SELECT run, at_ns, seq, get_json_object(facts, '$.topic'), CAST(get_json_object(facts, '$.partition') AS int),
+               CASE WHEN kind = 'leader' THEN CAST(get_json_object(facts, '$.leader') AS int) END,
+               CASE WHEN kind = 'isr' THEN from_json(get_json_object(facts, '$.isr'), 'array<int>') END
+        FROM audit_events WHERE kind IN ('leader', 'isr')
+    )
+    SELECT run, topic AS where_, partition, sort_array(collect_list(struct(at_ns, seq, leader, isr))) AS states FROM stated
+    GROUP BY run, topic, partition"""
 FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """Whether a Fetch may have been answered late for its throttle, and with all that it asked for. Where only a broker could tell: who answers this
@@ -180,6 +216,9 @@ topics, brokers and quotas counts each change when it comes; who is not knows of
 counted otherwise, holes are known; what is behind a hole tells of it."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
+INT32_MAX = 2**31 - 1
+READ_COMMITTED = 1
+"""isolation of a Fetch or ListOffsets."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """What a partition is known by: its topic's name, or the id where nobody said whose that is."""
 

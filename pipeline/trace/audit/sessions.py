@@ -21,7 +21,7 @@ def steps(tables: Tables) -> DataFrame:
                coalesce(session_missing, 0) > 0 OR coalesce(session_strays, 0) > 0
                    OR coalesce(session_expected = session_epoch AND error = {INVALID_FETCH_SESSION_EPOCH}, false)
                    OR coalesce(session_expected <> session_epoch AND answered_session_id = session_id AND session_id <> 0, false) AS broken,
-               CAST(greatest(session_missing, session_strays, abs(session_expected - session_epoch), 0) AS double) AS excess,
+               CAST(greatest(session_missing, session_strays, abs(CAST(session_expected AS bigint) - session_epoch), 0) AS double) AS excess,
                ready_ns
         FROM audit_requests r
         WHERE api = 'Fetch' AND answered AND NOT {HELD} AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)

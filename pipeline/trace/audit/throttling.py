@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, HELD, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, HELD, INT32_MAX, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-INT32_MAX = 2**31 - 1
 ROUNDING_BYTES = 1
 """What doubles may add to a sum of bytes."""
 
@@ -34,22 +33,21 @@ def how_long(tables: Tables) -> DataFrame:
         WITH exact AS (
             SELECT /*+ BROADCAST(s) */ r.*, 1000 * s.window_s AS cap_ms, CASE
                 WHEN throttle_quota IN ('Produce', 'Fetch', 'Request')
-                THEN (quota_rate - quota_bound) / quota_bound * quota_window_ms
-                WHEN throttle_quota = 'ControllerMutation' THEN -quota_rate / quota_bound * 1000 END AS wait
+                THEN (quota_rate - quota_bound) / nullif(quota_bound, 0) * quota_window_ms
+                WHEN throttle_quota = 'ControllerMutation' THEN -quota_rate / nullif(quota_bound, 0) * 1000 END AS wait
             FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
             WHERE decided_ms > 0 AND NOT held
         ), rounded AS (
-            SELECT *, IF(wait IS NULL, NULL, least(
-                floor(wait) + CASE WHEN wait - floor(wait) >= 0.5 THEN 1 ELSE 0 END,
+            SELECT *, CAST(throttle_ms AS bigint) AS told_ms, IF(wait IS NULL, NULL, least(
+                floor(least(wait, {INT32_MAX})) + CASE WHEN wait - floor(wait) >= 0.5 THEN 1 ELSE 0 END,
                 CASE WHEN throttle_quota = 'Request' THEN coalesce(cap_ms, 1000) ELSE {INT32_MAX} END)) AS expected_ms
             FROM exact
         )
         SELECT run, seq, api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms, expected_ms, decided_ms,
-               throttle_ms AS told_ms,
-               coalesce(expected_ms <> decided_ms, false) OR coalesce(throttle_ms <> decided_ms, false) AS broken,
-               CAST(greatest(coalesce(abs(expected_ms - decided_ms), 0), coalesce(abs(throttle_ms - decided_ms), 0)) AS double) AS excess
+               told_ms, coalesce(expected_ms <> decided_ms, false) OR coalesce(told_ms <> decided_ms, false) AS broken,
+               CAST(greatest(coalesce(abs(expected_ms - decided_ms), 0), coalesce(abs(told_ms - decided_ms), 0)) AS double) AS excess
         FROM rounded
-        WHERE expected_ms IS NOT NULL OR throttle_ms IS NOT NULL
+        WHERE expected_ms IS NOT NULL OR told_ms IS NOT NULL
     """)
 
 

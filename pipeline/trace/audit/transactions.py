@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, EVER_NS, NAMED, NEVER_NS, Rule, Tables
+from pipeline.trace.audit.rule import ERROR, EVER_NS, NAMED, NEVER_NS, READ_COMMITTED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-READ_COMMITTED = 1
 
 
 def below_stable(tables: Tables) -> DataFrame:
@@ -24,33 +22,44 @@ def below_stable(tables: Tables) -> DataFrame:
 
 def aborted_listed(tables: Tables) -> DataFrame:
     """A transaction that one answer lists as aborted is listed by every answer to read_committed with a batch of it: from its first
-    offset up to its producer's next marker, as far as that was seen: where entries are missing, that may be another one."""
+    offset up to its producer's next marker, where every offset between the two was seen: another marker may lie where nobody read."""
     rows = tables.sql(f"""
         WITH answers AS (
-            SELECT run, seq, {NAMED}, partition,
+            SELECT run, seq, {NAMED}, partition, ready_ns,
                    from_json(coalesce(aborted, '[]'), 'array<array<bigint>>') AS listed
             FROM audit_partitions WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL
         ), spans AS (
-            SELECT DISTINCT run, where_, partition, one[0] AS producer_id, one[1] AS first_offset
-            FROM (SELECT run, where_, partition, explode(listed) AS one FROM answers)
+            SELECT run, where_, partition, one[0] AS producer_id, one[1] AS first_offset, max(ready_ns) AS listed_ns
+            FROM (SELECT run, where_, partition, ready_ns, explode(listed) AS one FROM answers)
+            GROUP BY run, where_, partition, one[0], one[1]
+        ), seen AS (
+            SELECT run, seq, {NAMED}, partition, producer_id, base_offset, last_offset, transactional, control FROM audit_batches
+            WHERE api = 'Fetch'
+        ), parted AS (
+            SELECT *, base_offset > 1 + max(last_offset) OVER (
+                PARTITION BY run, where_, partition ORDER BY base_offset, last_offset ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS parts
+            FROM seen LEFT SEMI JOIN spans USING (run, where_, partition)
+        ), stretches AS (
+            SELECT *, count_if(parts) OVER (PARTITION BY run, where_, partition ORDER BY base_offset, last_offset) AS stretch FROM parted
         ), written AS (
-            SELECT run, seq, {NAMED}, partition, producer_id, base_offset, control FROM audit_batches
-            WHERE api = 'Fetch' AND producer_id >= 0 AND (transactional OR control)
+            SELECT *, min(CASE WHEN control THEN struct(base_offset, stretch) END) OVER (
+                PARTITION BY run, where_, partition, producer_id ORDER BY base_offset DESC) AS marker
+            FROM stretches WHERE producer_id >= 0 AND (transactional OR control)
+        ), inside AS (
+            SELECT run, seq, where_, partition, producer_id, base_offset, marker.base_offset AS marker FROM written
+            WHERE NOT control AND marker.stretch = stretch
         ), ended AS (
-            SELECT s.run, s.where_, s.partition, s.producer_id, s.first_offset, min(w.base_offset) AS marker
-            FROM spans s JOIN written w ON w.run = s.run AND w.where_ = s.where_ AND w.partition = s.partition
-                AND w.producer_id = s.producer_id AND w.control AND w.base_offset > s.first_offset
-            GROUP BY s.run, s.where_, s.partition, s.producer_id, s.first_offset
+            SELECT DISTINCT run, where_, partition, producer_id, first_offset, listed_ns, marker
+            FROM spans JOIN inside USING (run, where_, partition, producer_id) WHERE base_offset = first_offset
         ), overlapped AS (
-            SELECT DISTINCT w.run, w.seq, w.where_, w.partition, e.producer_id, e.first_offset, e.marker
-            FROM written w JOIN ended e ON w.run = e.run AND w.where_ = e.where_ AND w.partition = e.partition
-                AND w.producer_id = e.producer_id AND NOT w.control AND w.base_offset >= e.first_offset AND w.base_offset < e.marker
+            SELECT DISTINCT run, seq, where_, partition, producer_id, first_offset, listed_ns, marker
+            FROM inside JOIN ended USING (run, where_, partition, producer_id, marker) WHERE base_offset >= first_offset
         )
-        SELECT o.run, o.seq, o.where_ AS topic, o.partition, o.producer_id, o.first_offset, o.marker,
-               NOT array_contains(listed, array(o.producer_id, o.first_offset)) AS broken, CAST(1 AS double) AS excess
-        FROM overlapped o JOIN answers a ON a.run = o.run AND a.seq = o.seq AND a.where_ = o.where_ AND a.partition = o.partition
+        SELECT run, seq, where_, partition, producer_id, first_offset, marker,
+               NOT array_contains(listed, array(producer_id, first_offset)) AS broken, CAST(1 AS double) AS excess, listed_ns, ready_ns
+        FROM overlapped JOIN answers USING (run, seq, where_, partition)
     """)
-    return tables.whole(rows, NEVER_NS, EVER_NS)
+    return tables.uncut(tables.whole(rows, NEVER_NS, EVER_NS), "listed_ns", "ready_ns")
 
 
 RULES = (

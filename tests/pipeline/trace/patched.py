@@ -164,6 +164,15 @@ def move_that_never_came(tables: Rows) -> int:
     return one["seq"]
 
 
+def watermark_behind_the_end(tables: Rows) -> int:
+    """Of who leads: followers may know of more than they have."""
+    asked = row(tables["partitions"], lambda r: r["api"] == "Produce" and r["acks"] == -1 and r["error"] == 0)
+    key = ("broker", "topic", "partition")
+    one = row(tables["state"], lambda r: r["high_watermark"] > 1 and all(r[name] == asked[name] for name in key))
+    one["log_end"] = one["high_watermark"] - 1
+    return one["seq"]
+
+
 class Patched(NamedTuple):
     """must: the rule that breaks first at the row that was patched. may: those that may break beside them, wherever."""
 
@@ -193,4 +202,5 @@ FAULTS: dict[Callable[[Rows], int], Patched] = {
     lost_behind_acks: Patched("20 HW", frozenset({"20 moved"})),
     fallen_move: Patched("10 moved", frozenset({"20 moved"})),
     move_that_never_came: Patched("20 moved"),
+    watermark_behind_the_end: Patched("10 order"),
 }

@@ -11,7 +11,7 @@ from broker.clock import ManualClock
 from broker.testing.memory import VirtualCluster
 from kafkaproto.trace.format import Entry
 from pipeline.trace.audit.durability import covered
-from pipeline.trace.audit.offsets import moves
+from pipeline.trace.audit.offsets import moves, ordered_offsets
 from pipeline.trace.audit.rule import Tables
 from pipeline.trace.columns import Row
 from pipeline.trace.rows import Rows
@@ -57,10 +57,11 @@ def test_10_and_20_hold_whatever_happens_to_a_cluster_that_is_right(
                 for table, row in made.of(entry):
                     found[table].append(row)
     tables = Tables(*(frame(spark, table, found[table]) for table in TABLES))
-    for rule in (moves, covered):
+    for rule in (moves, covered, ordered_offsets):
         checked = rule(tables)
         assert checked.count() > 100 and checked.where("broken").collect() == []
     assert falls(found["state"]) > 2
+    assert ordered_offsets(tables).where("log_end IS NOT NULL").count() > 100
 
 
 def frame(spark: Any, table: str, rows: list[Row]) -> Any:
