@@ -1,11 +1,14 @@
 """What tasks of Spark do with a stream of rows takes as much memory for a long one as for a short one: one connection with half of all
-traffic, or with all of it, does not exceed it. Without Spark: these are the functions that its tasks run."""
+traffic, or with all of it, does not exceed it. Without Spark: these are the functions that its tasks run. Each is measured in a
+process of its own, as what other tests left in this one (brokers with threads, ten thousands of objects) counts as much."""
 
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import tracemalloc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +28,9 @@ GROWS_BY = 1.3
 """What a stream that is four times as long may take. Whatever kept a part of each row would take nearly four times as much."""
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches() -> None:
     for module in (reading, capture_job):
-        monkeypatch.setattr(module, "ROWS_PER_BATCH", ROWS_PER_BATCH)
+        module.ROWS_PER_BATCH = ROWS_PER_BATCH  # type: ignore[attr-defined]
 
 
 def peak_bytes(stream: Iterable[Any]) -> tuple[int, int]:
@@ -46,32 +48,42 @@ def peak_bytes(stream: Iterable[Any]) -> tuple[int, int]:
         tracemalloc.stop()
 
 
-def assert_no_more(short: tuple[int, int], long: tuple[int, int]) -> None:
-    assert all(longer <= GROWS_BY * shorter for shorter, longer in zip(short, long, strict=True)), (short, long)
+def of_trace(folder: Path, requests: int) -> tuple[int, int]:
+    synthetic.write(folder, requests)
+    [run], _ = reading.runs_of(folder)
+    return peak_bytes(reading.batches(run))
 
 
-def test_a_trace_of_which_one_connection_has_half_is_read_as_a_stream(tmp_path: Path) -> None:
-    def peak(requests: int) -> tuple[int, int]:
-        folder = tmp_path / str(requests)
-        synthetic.write(folder, requests)
-        [run], _ = reading.runs_of(folder)
-        return peak_bytes(reading.batches(run))
-
-    peak(100)  # what is imported and compiled once
-    assert_no_more(peak(800), peak(3200))
+def of_file(path: Path, rounds: int) -> tuple[int, int]:
+    """Of the task that reads the file."""
+    [run], _ = captures_of(written(path, rounds), ())
+    return peak_bytes(capture_job._of_file(0, run))
 
 
-def test_one_connection_of_a_capture_is_cut_and_read_as_a_stream(tmp_path: Path) -> None:
-    def peak(rounds: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Of the task that reads the file, and of the one that has its connection."""
-        wire = Wire()
-        line = wire.connect()
-        for one in range(rounds):
-            talk(line, named(3 * one), produced(3 * one + 1, 2000), fetched(3 * one + 2, 2000))
-        [run], _ = captures_of(wire.write(tmp_path / f"{rounds}.pcap"), ())
-        cut = peak_bytes(capture_job._of_file(0, run))
-        return cut, peak_bytes(capture_job._rows([run], capture_job._of_file(0, run)))
+def of_connection(path: Path, rounds: int) -> tuple[int, int]:
+    """Of the task that has its connection."""
+    [run], _ = captures_of(written(path, rounds), ())
+    return peak_bytes(capture_job._rows([run], capture_job._of_file(0, run)))
 
-    peak(10)  # what is imported and compiled once
-    for short, long in zip(peak(150), peak(600), strict=True):
-        assert_no_more(short, long)
+
+def written(path: Path, rounds: int) -> Path:
+    wire = Wire()
+    line = wire.connect()
+    for one in range(rounds):
+        talk(line, named(3 * one), produced(3 * one + 1, 2000), fetched(3 * one + 2, 2000))
+    return wire.write(path.with_suffix(".pcap"))
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("peak", "short"), [(of_trace, 800), (of_file, 150), (of_connection, 150)], ids=["trace", "file", "connection"]
+)
+def test_a_stream_four_times_as_long_takes_no_more(
+    peak: Callable[[Path, int], tuple[int, int]], short: int, tmp_path: Path
+) -> None:
+    spawning = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawning, initializer=small_batches) as alone:
+        alone.submit(peak, tmp_path / "warm", 10).result()  # what is imported and compiled once
+        peaks = [alone.submit(peak, tmp_path / str(size), size).result() for size in (short, 4 * short)]
+    for shorter, longer in zip(*peaks, strict=True):
+        assert longer <= GROWS_BY * shorter, peaks

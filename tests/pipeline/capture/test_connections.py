@@ -78,7 +78,7 @@ def produced(number: int, size: int = 500, acks: int = 1) -> tuple[bytes, bytes]
 
 def fetched(number: int, size: int = 3000) -> tuple[bytes, bytes]:
     """By topic id."""
-    wanted = FetchRequest(topics=[FetchTopic(topic_id=TOPIC_ID, partitions=[FetchPartition(0, fetch_offset=5)])])
+    wanted = FetchRequest(topics=[FetchTopic(topic_id=TOPIC_ID, partitions=[FetchPartition(0)])])
     data = [PartitionData(0, 0, 9, records=batch(b"x" * size))]
     answer = FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=data)])
     return request(wanted, 1, 13, number), response(answer, 1, 13, number)
