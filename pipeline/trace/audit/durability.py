@@ -58,23 +58,36 @@ def not_skipped(tables: Tables) -> DataFrame:
 
 
 def in_sequence(tables: Tables) -> DataFrame:
-    """In one answer: a producer's batches follow each other, as long as no offset is missing in between (compaction)."""
-    return tables.sql(f"""
-        WITH gapped AS (
-            SELECT *, {NAMED}, IF(base_offset > 1 + lag(last_offset) OVER (PARTITION BY run, seq, topic, topic_id, partition ORDER BY place), 1, 0)
-                AS gap
-            FROM audit_batches WHERE api = 'Fetch'
-        ), counted AS (
-            SELECT *, sum(gap) OVER (PARTITION BY run, seq, where_, partition ORDER BY place) AS stretch FROM gapped
-        ), paired AS (
-            SELECT run, seq, where_ AS topic, partition, producer_id, producer_epoch, base_offset, base_sequence,
-                   (lag(base_sequence) OVER p + lag(last_offset - base_offset) OVER p + 1) & {SEQUENCE_MASK} AS expected
-            FROM counted WHERE producer_id >= 0 AND base_sequence >= 0 AND NOT control
-            WINDOW p AS (PARTITION BY run, seq, where_, partition, stretch, producer_id, producer_epoch ORDER BY place)
-        )
-        SELECT *, base_sequence <> expected AS broken, CAST(abs(base_sequence - expected) AS double) AS excess
-        FROM paired WHERE expected IS NOT NULL
-    """)
+    """A producer's batches follow each other, as long as no offset is missing in between (compaction, or nobody read it): those of one answer,
+    and of all that was fetched of a partition those that came in different ones."""
+    of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
+    columns = of_batch.replace("where_", NAMED)
+    in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches WHERE api = 'Fetch'"
+    of_all = f"""
+        SELECT {of_batch}, min(seq) AS seq, min(ready_ns) AS first_ns, max(ready_ns) AS last_ns
+        FROM (SELECT {columns}, seq, ready_ns FROM audit_batches WHERE api = 'Fetch') GROUP BY {of_batch}"""
+
+    def pairs(batches: str, of: str, ordered: str) -> DataFrame:
+        return tables.sql(f"""
+            WITH gapped AS (
+                SELECT *, IF(base_offset > 1 + lag(last_offset) OVER (PARTITION BY {of} ORDER BY {ordered}), 1, 0) AS gap FROM ({batches})
+            ), counted AS (
+                SELECT *, sum(gap) OVER (PARTITION BY {of} ORDER BY {ordered}) AS stretch FROM gapped
+            ), paired AS (
+                SELECT run, seq, where_, partition, producer_id, producer_epoch, base_offset, base_sequence, lag(seq) OVER p AS before_seq,
+                       (lag(base_sequence) OVER p + lag(last_offset - base_offset) OVER p + 1) & {SEQUENCE_MASK} AS expected,
+                       least(first_ns, lag(first_ns) OVER p) AS before_ns, greatest(last_ns, lag(last_ns) OVER p) AS then_ns
+                FROM counted WHERE producer_id >= 0 AND base_sequence >= 0 AND NOT control
+                WINDOW p AS (PARTITION BY {of}, stretch, producer_id, producer_epoch ORDER BY {ordered})
+            )
+            SELECT *, base_sequence <> expected AS broken, CAST(abs(base_sequence - expected) AS double) AS excess
+            FROM paired WHERE expected IS NOT NULL
+        """)
+
+    apart = pairs(of_all, "run, where_, partition", "base_offset, last_offset, seq").where("before_seq <> seq")
+    return tables.uncut(
+        pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
+    ).drop("before_seq")
 
 
 def once(tables: Tables) -> DataFrame:

@@ -147,13 +147,32 @@ def ordered_offsets(tables: Tables) -> DataFrame:
 
 
 def epochs(tables: Tables) -> DataFrame:
-    """As they are stored: of the batches of one answer, each with the one before."""
-    return tables.sql(f"""
-        SELECT *, epoch < before_epoch AS broken, CAST(before_epoch - epoch AS double) AS excess FROM (
-            SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, base_offset, lag(epoch) OVER ({IN_ANSWER}) AS before_epoch, epoch
-            FROM audit_batches WHERE api = 'Fetch' AND epoch >= 0)
-        WHERE before_epoch IS NOT NULL
-    """)
+    """As they are stored, each batch with the one before: of those of one answer, and of the first and last ones of all answers, by their
+    offsets."""
+    of_batch = "run, where_, partition, base_offset, epoch"
+    columns = of_batch.replace("where_", NAMED)
+    in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches WHERE api = 'Fetch' AND epoch >= 0"
+    ends = f"""
+        SELECT {of_batch}, min(seq) AS seq, min(ready_ns) AS first_ns, max(ready_ns) AS last_ns FROM (
+            SELECT {columns}, seq, ready_ns FROM (
+                SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM audit_batches WHERE api = 'Fetch' AND epoch >= 0
+                WINDOW a AS (PARTITION BY run, seq, topic, topic_id, partition))
+            WHERE ends)
+        GROUP BY {of_batch}"""
+
+    def pairs(batches: str, of: str, ordered: str) -> DataFrame:
+        return tables.sql(f"""
+            SELECT *, epoch < before_epoch AS broken, CAST(before_epoch - epoch AS double) AS excess FROM (
+                SELECT run, seq, where_, partition, base_offset, lag(epoch) OVER o AS before_epoch, epoch, lag(seq) OVER o AS before_seq,
+                       least(first_ns, lag(first_ns) OVER o) AS before_ns, greatest(last_ns, lag(last_ns) OVER o) AS then_ns
+                FROM ({batches}) WINDOW o AS (PARTITION BY {of} ORDER BY {ordered}))
+            WHERE before_epoch IS NOT NULL
+        """)
+
+    apart = pairs(ends, "run, where_, partition", "base_offset, seq").where("before_seq <> seq")
+    return tables.uncut(
+        pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
+    ).drop("before_seq")
 
 
 def progress(tables: Tables) -> DataFrame:

@@ -217,6 +217,64 @@ def falls_in_the_life_behind() -> patched.Rows:
     return made
 
 
+# ---- what one log has, in whichever answers ------------------------------------------------------------------------------------
+
+
+def read_one_by_one(client: Proxied, topic_id: bytes, *sequences: int) -> None:
+    """What an idempotent producer writes; each batch is in an answer of its own."""
+    for offset, sequence in enumerate(sequences):
+        one = build_batch([NewRecord(b"x", None, EPOCH_MS)], producer_id=7, producer_epoch=0, base_sequence=sequence)
+        client.send(produce("t", one, acks=-1), 9)
+        client.send(fetch(("", 0, offset), topic_ids={"": topic_id}, version=13), 13)
+
+
+def read_of_lives(*lives: tuple[int, ...]) -> patched.Rows:
+    """Each of a log that comes in the place of the one before."""
+    cluster = VirtualCluster()
+    client = Proxied(cluster)
+    for sequences in lives:
+        cluster.topic("t")
+        client.send(metadata(["t"]), 12)
+        read_one_by_one(client, cluster.state.controller.image.topics["t"].topic_id, *sequences)
+        cluster.state.controller.delete_topic("t")
+        cluster.advance(10)
+    made = rows_of(client.entries)
+    assert [row["base_sequence"] for row in fetched_batches(made)] == [one for life in lives for one in life]
+    return made
+
+
+def fetched_batches(made: patched.Rows) -> list[dict[str, Any]]:
+    return [row for row in made["batches"] if row["api"] == "Fetch"]
+
+
+@right
+def goes_on_with_its_sequence_in_the_next_life() -> patched.Rows:
+    """KIP-98: of a producer that a log does not know any sequence is taken."""
+    return read_of_lives((0, 1, 2), (3, 4, 5))
+
+
+@wrong("15")
+def leaves_a_number_out_from_answer_to_answer() -> patched.Rows:
+    made = read_of_lives((0, 1, 2))
+    fetched_batches(made)[2]["base_sequence"] = 3
+    return made
+
+
+@right
+def begins_anew_with_leader_epochs_in_the_next_life() -> patched.Rows:
+    made = read_of_lives((0, 1), (2, 3))
+    for row in fetched_batches(made)[:2]:
+        row["epoch"] = 1
+    return made
+
+
+@wrong("10 epoch")
+def falls_to_an_older_leader_from_answer_to_answer() -> patched.Rows:
+    made = read_of_lives((0, 1, 2))
+    fetched_batches(made)[1]["epoch"] = 1
+    return made
+
+
 # ---- watermarks that fall while others wait -----------------------------------------------------------------------------------
 
 
