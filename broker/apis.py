@@ -205,7 +205,7 @@ def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version:
         return
     context = RequestContext(node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms)
     if node.recorder is not None:
-        node.recorder.unread(context, frame)
+        node.recorder.begun(context, None, frame, 0, None)
     failed = registration.failed(context, None, ErrorCode.UNSUPPORTED_VERSION)
     finish(context, codec(key, 0), asker, failed)
 

@@ -403,6 +403,8 @@ class Cluster:
 
     def record(self, recorder: Recorder | None) -> None:
         """Tell somebody of all traffic from now on; None: nobody any more."""
+        if self.journal.recorder is not None:
+            self.journal.recorder.flush()
         self.journal.recorder = recorder
         for node in self.nodes:
             node.recorder = recorder

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from broker.node import Node
     from broker.quota.mutations import MutationCharge
-    from broker.trace import Outgoing
 
 
 class Peer(Protocol):
@@ -25,8 +24,8 @@ class Peer(Protocol):
     principal: str
     received_ns: int
     """When it last sent something (monotonic clock), while a trace is recorded; else 0."""
-    outgoing: RequestContext | Outgoing | None
-    """While a trace is recorded: the request in progress, and when its answer is made what the trace has of that on its way out."""
+    outgoing: RequestContext | None
+    """While a trace is recorded: the request in progress, until its answer is out."""
 
 
 @dataclass(slots=True)

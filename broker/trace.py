@@ -24,6 +24,7 @@ from kafkaproto.trace.format import (
     BEGINS,
     CLOSES,
     HELD,
+    STATE,
     UNANSWERED,
     Buffer,
     Positions,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from broker.turn import Turn
 
 READ_BYTES = 64 * 1024
+LARGE_BYTES = 64 * 1024
+"""An exchange that is larger does not wait, so that what waits takes little."""
 IN_THE_CLUSTER = -1
 """The broker of events that no broker has for itself."""
 LARGE_BATCH_BYTES = 8 * 1024
@@ -51,41 +54,50 @@ LARGE_BATCH_BYTES = 8 * 1024
 
 
 class Traced:
-    """One request on its way: what the trace of `recorder` has of it until it is answered. silent: it awaits no answer (acks=0)."""
+    """One request on its way: what the trace of `recorder` has of it until it is answered, and its answer until that is out.
+
+    Made by `Recorder.begun` alone. silent: it awaits no answer (acks=0). ready_ns: 0: its answer is not made; what follows is told then.
+    out, splices: what `_cut_response` takes.
+    """
 
     __slots__ = (
+        "flags",
+        "flexible",
         "handled_ms",
         "handled_ns",
+        "out",
         "parked_ns",
+        "ready_ns",
         "received_ns",
         "recorder",
         "records",
         "request",
+        "response_bytes",
+        "sent_ns",
         "seq",
         "silent",
+        "splices",
+        "throttle_ms",
         "wait_ns",
     )
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        seq: int,
-        received_ns: int,
-        handled_ns: int,
-        handled_ms: int,
-        request: bytes,
-        records: tuple[int, ...],
-        silent: bool,
-    ) -> None:
-        self.recorder = recorder
-        self.seq = seq
-        self.silent = silent
-        self.received_ns = received_ns
-        self.handled_ns = handled_ns
-        self.handled_ms = handled_ms
-        self.request = request
-        self.records = records
-        self.parked_ns = self.wait_ns = 0
+    recorder: Recorder
+    seq: int
+    received_ns: int
+    handled_ns: int
+    handled_ms: int
+    request: bytes
+    records: tuple[int, ...]
+    silent: bool
+    parked_ns: int
+    wait_ns: int
+    ready_ns: int
+    sent_ns: int
+    throttle_ms: int
+    flags: int
+    response_bytes: int
+    out: Buffer
+    splices: Sequence[tuple[int, Any]]
+    flexible: bool
 
     def parked(self) -> None:
         """Its handler has done what it can: it waits for others."""
@@ -96,37 +108,69 @@ class Traced:
         if self.parked_ns:
             self.wait_ns = monotonic_ns() - self.parked_ns
 
-
-Outgoing = tuple[Any, int, int, int, int, Buffer, Sequence[tuple[int, Any]], bool]
-"""An answer that is made and not yet out: context of its request, ready_ns, throttle_ms, flags, response_bytes, and what `_cut_response`
-takes."""
+    def without_answer(self, throttle_ms: int, flags: int) -> None:
+        """There is none, and will be none."""
+        self.ready_ns = monotonic_ns()
+        self.throttle_ms = throttle_ms
+        self.flags = flags
+        self.response_bytes = 0
+        self.out = b""
+        self.splices = ()
+        self.flexible = False
 
 
 class Recorder:
-    """sink: takes an entry as the file has it, now. It is packed here and at once: a thread that did it would take the interpreter from the
-    loop for longer, and hold more."""
+    """sink: takes an entry as the file has it. It is packed on the loop: a thread that did it would take the interpreter from the loop for
+    longer, and hold more.
 
-    def __init__(self, sink: Callable[[bytes], None]) -> None:
+    together: how many entries wait until all are packed, one after the other, which takes half the time that it would between two requests.
+    `flush` is for who cannot wait for more of them.
+    """
+
+    def __init__(self, sink: Callable[[bytes], None], together: int = 1) -> None:
         self._sink = sink
+        self._together = together
+        self._waiting: list[bytes | RequestContext] = []
+        """In their order; of an exchange its context, which nobody changes any more."""
         self._seq = itertools.count(1)
 
-    def begun(self, context: RequestContext, api: Codec, frame: memoryview, body_at: int, request: Any) -> None:
-        """A request was decoded, and its handler is about to begin. `frame` is not kept."""
+    def flush(self) -> None:
+        """Hand over what waits."""
+        sink = self._sink
+        for one in self._waiting:
+            sink(one if isinstance(one, bytes) else _packed(one, one.traced.out[LENGTH_BYTES:], ()))
+        self._waiting.clear()
+
+    def _keep(self, one: bytes | RequestContext) -> None:
+        self._waiting.append(one)
+        if len(self._waiting) >= self._together:
+            self.flush()
+
+    def begun(self, context: RequestContext, api: Codec | None, frame: memoryview, body_at: int, request: Any) -> None:
+        """A request was decoded, and its handler is about to begin. `frame` is not kept.
+
+        api: None where no handler is given it, as its version is not offered, and it is about to be answered all the same (KIP-511).
+        """
         handled_ns = monotonic_ns()
-        if api.key == ApiKey.PRODUCE:
-            self._begun(context, handled_ns, *cut_produce(api, frame, body_at, request), silent=request.acks == 0)
+        silent = False
+        records: tuple[int, ...] = ()
+        if api is None:
+            kept, records = cut_unhandled(frame)
+        elif api.key == ApiKey.PRODUCE:
+            kept, records = cut_produce(api, frame, body_at, request)
+            silent = request.acks == 0
         else:
-            self._begun(context, handled_ns, bytes(frame), ())
-
-    def unread(self, context: RequestContext, frame: memoryview) -> None:
-        """A request that no handler is given, as its version is not offered, is about to be answered all the same (KIP-511)."""
-        self._begun(context, monotonic_ns(), *cut_unhandled(frame))
-
-    def _begun(
-        self, context: RequestContext, handled_ns: int, kept: bytes, records: tuple[int, ...], silent: bool = False
-    ) -> None:
-        received_ns = context.peer.received_ns or handled_ns
-        context.traced = Traced(self, next(self._seq), received_ns, handled_ns, context.now_ms, kept, records, silent)
+            kept = bytes(frame)
+        context.traced = traced = Traced()
+        traced.recorder = self
+        traced.seq = next(self._seq)
+        traced.received_ns = context.peer.received_ns or handled_ns
+        traced.handled_ns = handled_ns
+        traced.handled_ms = context.now_ms
+        traced.request = kept
+        traced.records = records
+        traced.silent = silent
+        traced.parked_ns = traced.wait_ns = traced.ready_ns = 0
         context.peer.outgoing = context
 
     def refused(self, broker_id: int, peer: Peer, frame: memoryview, now_ms: int, why: str) -> None:
@@ -134,7 +178,7 @@ class Recorder:
         seq, now_ns = next(self._seq), monotonic_ns()
         kept, records = cut_unhandled(frame)
         self._trouble(now_ms, broker_id, peer, seq, why)
-        self._sink(
+        self._keep(
             packed_exchange(
                 seq,
                 broker_id,
@@ -174,59 +218,44 @@ class Recorder:
         held: bool,
     ) -> None:
         """The answer is made, and about to go out: `out` is its frame with its length, into which `splices` go."""
-        flags = ANSWERED | HELD if held else ANSWERED
-        context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, size_bytes, out, splices, api.flexible
+        traced = context.traced  # in line: every answer comes by
+        traced.ready_ns = monotonic_ns()
+        traced.throttle_ms = throttle_ms
+        traced.flags = ANSWERED | HELD if held else ANSWERED
+        traced.response_bytes = size_bytes
+        traced.out = out
+        traced.splices = splices
+        traced.flexible = api.flexible
 
     def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
         """acks=0: it is done, and nothing goes back."""
         flags = (CLOSES if closes else 0) | (HELD if held else 0)
-        context.peer.outgoing = context, monotonic_ns(), throttle_ms, flags, 0, b"", (), False
+        context.traced.without_answer(throttle_ms, flags)
 
-    def ended(self, one: RequestContext | Outgoing, sent: bool) -> None:
+    def ended(self, context: RequestContext, sent: bool) -> None:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
         the connection went before it was out, or made. One that began in another recorder's trace has a number of that, and is left out."""
-        context: Any = one[0] if isinstance(one, tuple) else one
-        traced = context.traced
+        traced: Traced = context.traced
         if traced.recorder is not self:
             return
-        made: Outgoing = one if isinstance(one, tuple) else self._given_up(context)
-        sent_ns = monotonic_ns() if sent else 0
-        _, ready_ns, throttle_ms, flags, response_bytes, out, splices, flexible = made
-        response: Buffer = out[LENGTH_BYTES:]
-        lengths: tuple[int, ...] = ()
-        if splices:
-            response, lengths = _cut_response(out, splices, flexible)
-        self._sink(
-            packed_exchange(
-                traced.seq,
-                context.node.broker_id,
-                context.peer.connection_id,
-                context.now_ms,
-                traced.received_ns,
-                traced.handled_ns,
-                ready_ns,
-                sent_ns,
-                throttle_ms,
-                flags,
-                context.size_bytes,
-                response_bytes,
-                traced.request,
-                response,
-                traced.records,
-                lengths,
-                traced.handled_ms,
-                traced.wait_ns,
-            )
-        )
+        if not traced.ready_ns:
+            self._give_up(context, traced)
+        traced.sent_ns = monotonic_ns() if sent else 0
+        if traced.splices:  # of records in files, which may go
+            self._keep(_packed(context, *_cut_response(traced.out, traced.splices, traced.flexible)))
+            return
+        self._waiting.append(context)
+        if len(self._waiting) >= self._together or len(traced.request) + traced.response_bytes > LARGE_BYTES:
+            self.flush()
 
-    def _given_up(self, context: Any) -> Outgoing:
+    def _give_up(self, context: RequestContext, traced: Traced) -> None:
         """The connection went before there was an answer; what was asked for may be done all the same."""
-        node, traced = context.node, context.traced
+        node = context.node
         traced.woken()
+        traced.without_answer(0, 0)
         context.now_ms = node.turn.now_ms
         if not traced.silent:
             self._trouble(context.now_ms, node.broker_id, context.peer, traced.seq, UNANSWERED)
-        return context, monotonic_ns(), 0, 0, 0, b"", (), False
 
     def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
         """What is wrong with an exchange is told in front of it."""
@@ -240,28 +269,37 @@ class Recorder:
         standing = [_positions(partition, begins=True) for partition in partitions if partition.log.log_end_offset]
         if standing:
             at = next(self._seq), partitions[0].broker_id, turn.now_ms, monotonic_ns()
-            self._sink(state(State(*at, tuple(standing))))
+            self._keep(state(State(*at, tuple(standing))))
         for partition in partitions:
             partition.log.advanced = self._mover(turn, partition, begins=not partition.log.log_end_offset)
 
     def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
-        sink, seq, broker_id, log = self._sink, self._seq, partition.broker_id, partition.log
-        told = state_of_one(partition.topic, partition.index)
+        # Moves are not counted: an exchange follows, or who flushes.
+        keep: Callable[[bytes], None] = self._keep if self._together == 1 else self._waiting.append
+        seq, broker_id, log, index = self._seq, partition.broker_id, partition.log, partition.index
+        pack, size_bytes, name = state_of_one(partition.topic)
+        name_bytes = len(name)
         flags = BEGINS if begins else 0
 
         def advanced() -> None:
             nonlocal flags
-            sink(
-                told(
+            keep(
+                pack(
+                    size_bytes,
+                    STATE,
                     next(seq),
                     broker_id,
                     turn.now_ms,
                     monotonic_ns(),
+                    1,
+                    name_bytes,
+                    index,
                     flags,
                     log.high_watermark,
                     Reader.last_stable_offset(partition),
                     log.log_start_offset,
                     log.log_end_offset,
+                    name,
                 )
             )
             flags = 0
@@ -271,7 +309,7 @@ class Recorder:
     def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
         """Something happened: see the journal for kinds and facts."""
         told = {"seq": next(self._seq), "clock_ms": at_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
-        self._sink(event(kind, told))
+        self._keep(event(kind, told))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
         """state: there (when the trace begins), created, changed, deleted."""
@@ -308,6 +346,30 @@ class Recorder:
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
+
+
+def _packed(context: RequestContext, response: Buffer, lengths: tuple[int, ...]) -> bytes:
+    traced: Traced = context.traced
+    return packed_exchange(
+        traced.seq,
+        context.node.broker_id,
+        context.peer.connection_id,
+        context.now_ms,
+        traced.received_ns,
+        traced.handled_ns,
+        traced.ready_ns,
+        traced.sent_ns,
+        traced.throttle_ms,
+        traced.flags,
+        context.size_bytes,
+        traced.response_bytes,
+        traced.request,
+        response,
+        traced.records,
+        lengths,
+        traced.handled_ms,
+        traced.wait_ns,
+    )
 
 
 def _positions(partition: Partition, begins: bool) -> Positions:

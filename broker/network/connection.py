@@ -20,7 +20,6 @@ from broker.timers import Timer
 if TYPE_CHECKING:
     from broker.node import Node
     from broker.registry import RequestContext
-    from broker.trace import Outgoing
 
 logger = logging.getLogger("kafkaproto.connection")
 
@@ -67,7 +66,7 @@ class Connection:
         self.client_address = client_address
         self.principal = "ANONYMOUS"
         self.received_ns = 0
-        self.outgoing: RequestContext | Outgoing | None = None
+        self.outgoing: RequestContext | None = None
         self.state = MuteState.NOT_MUTED
         self.parked: apis.Waiting | None = None
         self.closed = False
@@ -145,7 +144,7 @@ class Connection:
         frames = self._frames
         if self.closed:
             self._abandon()  # its handler may have parked it since
-            self._record_end(sent=False)
+            self._record_unsent()
             frames.release()
             return
         frames.keep_rest()
@@ -170,7 +169,7 @@ class Connection:
         """The request in progress is done. None: no bytes go back (acks=0). The throttle starts before the response is written (T-6)."""
         self.parked = None
         if self.closed:
-            self._record_end(sent=False)
+            self._record_unsent()
             return
         self._close_after_write = close
         if throttle_ms > 0:
@@ -186,8 +185,11 @@ class Connection:
         if self.closed:
             return
         self._active_ms = now_ms
-        if self.outgoing is not None:
-            self._record_end(sent=True)
+        outgoing = self.outgoing
+        if outgoing is not None:
+            self.outgoing = None
+            if self.node.recorder is not None:
+                self.node.recorder.ended(outgoing, True)
         self.state = after(self.state, MuteEvent.RESPONSE_SENT)
         if self._close_after_write:
             self.close("a produce with acks=0 failed")
@@ -222,7 +224,7 @@ class Connection:
     def _forget(self, why: str) -> None:
         self.closed = True
         if not self._working:  # else its handler may still answer, to nobody
-            self._record_end(sent=False)
+            self._record_unsent()
         self.node.left(self, why)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
@@ -238,11 +240,11 @@ class Connection:
             self.parked.abandon()
             self.parked = None
 
-    def _record_end(self, *, sent: bool) -> None:
-        """The answer of the request in progress got out, or did not, or there will be none."""
-        recorder, outgoing, self.outgoing = self.node.recorder, self.outgoing, None
-        if recorder is not None and outgoing is not None:
-            recorder.ended(outgoing, sent)
+    def _record_unsent(self) -> None:
+        """The answer of the request in progress did not get out, or there will be none."""
+        outgoing, self.outgoing = self.outgoing, None
+        if outgoing is not None and self.node.recorder is not None:
+            self.node.recorder.ended(outgoing, False)
 
     def _watch_idle(self, now_ms: int) -> None:
         """T-11: neither a mute nor a request in progress keeps an idle connection open."""

@@ -19,7 +19,7 @@ from broker.server.channel import Channel
 from broker.server.loop import BrokerLoop, accepted
 
 if TYPE_CHECKING:
-    from broker.server.trace_writer import TraceWriter
+    from broker.server.tracing import Recording
 
 logger = logging.getLogger("kafkaproto.server")
 
@@ -46,7 +46,7 @@ class Server:
     ) -> None:
         self.cluster = cluster
         self._trace = trace
-        self._writer: TraceWriter | None = None
+        self._recording: Recording | None = None
         self.loop = BrokerLoop(cluster, sendfile=sendfile)
         self._listeners: dict[int, list[Listener]] = {}
         self._open: dict[int, list[asyncio.Server]] = {}
@@ -70,9 +70,9 @@ class Server:
             for node in self.cluster.nodes:
                 await self._bind_all(node)
             if self._trace is not None:
-                from broker.server.tracing import begin_trace  # most have no trace, and start without it
+                from broker.server.tracing import Recording  # most have no trace, and start without it
 
-                self._writer = begin_trace(self.cluster, self._trace)
+                self._recording = Recording(self.cluster, self._trace)
             for node in self.cluster.nodes:
                 await self._serve(node)
         except BaseException:
@@ -185,9 +185,8 @@ class Server:
             node.running = False
             node.close_connections()
         await self.loop.closed()
-        if self._writer is not None:
-            self.cluster.record(None)
-            self._writer.close()
+        if self._recording is not None:
+            self._recording.close()
         self.cluster.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
@@ -20,18 +21,37 @@ RECORDED = (
 """Settings that tell whoever reads a trace what the broker had to do."""
 
 
-def begin_trace(cluster: Cluster, folder: str | os.PathLike[str]) -> TraceWriter:
-    """Record a cluster's traffic from now on. Raises ConfigError when the folder cannot be written to."""
-    meta = meta_of(cluster)
-    writer = TraceWriter(folder, run_name(meta["wall_ms"]), meta)
-    recorder = Recorder(writer.put)
-    now_ms = cluster.now_ms()
-    for topic in cluster.controller.image.topics.values():
-        recorder.topic(now_ms, "there", topic)
-    for (entity, key), value in cluster.quota_store.all().items():
-        recorder.quota(now_ms, entity, key, value)
-    cluster.record(recorder)
-    return writer
+TOGETHER = 64
+"""Entries that wait to be packed, on a busy broker; on an idle one for `WAIT_S` at most."""
+WAIT_S = 0.05
+
+
+class Recording:
+    """All traffic of a cluster from now on, until `close`. Begun in the loop that serves it. Raises ConfigError when the folder cannot be
+    written to."""
+
+    def __init__(self, cluster: Cluster, folder: str | os.PathLike[str]) -> None:
+        meta = meta_of(cluster)
+        self._cluster = cluster
+        self._writer = TraceWriter(folder, run_name(meta["wall_ms"]), meta)
+        self._recorder = Recorder(self._writer.put, TOGETHER)
+        now_ms = cluster.now_ms()
+        for topic in cluster.controller.image.topics.values():
+            self._recorder.topic(now_ms, "there", topic)
+        for (entity, key), value in cluster.quota_store.all().items():
+            self._recorder.quota(now_ms, entity, key, value)
+        cluster.record(self._recorder)
+        self._loop = asyncio.get_running_loop()
+        self._hand_over()
+
+    def close(self) -> None:
+        self._next.cancel()
+        self._cluster.record(None)
+        self._writer.close()
+
+    def _hand_over(self) -> None:
+        self._recorder.flush()
+        self._next = self._loop.call_later(WAIT_S, self._hand_over)
 
 
 def meta_of(cluster: Cluster) -> dict[str, Any]:

@@ -19,8 +19,6 @@ from kafkaproto.records.message_set import read_header as read_message_header
 from kafkaproto.trace.format import Buffer
 
 _LENGTH = Struct(">i")
-_NO_TAGS = bytes(3)
-"""Of a partition, of its topic and of the request, all empty."""
 LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
 """Of a batch's header: the length that it tells, and its magic."""
 _MAGIC_AT = 16
@@ -58,22 +56,6 @@ def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -
         done = position
     parts.append(out[done:])
     return b"".join(parts)
-
-
-def cut_only(frame: Buffer, length: int, left: bytes, flexible: bool) -> bytes | None:
-    """The same of a request with one records field of `length` bytes that nothing follows but empty tags, without writing it anew.
-
-    None where that is not how it ends: then `cut` has to do it.
-    """
-    tail = _NO_TAGS if flexible else b""
-    end = len(frame) - len(tail)
-    at = end - length
-    announced = uvarint(length + 1) if flexible else _LENGTH.pack(length)
-    begin = at - len(announced)
-    if begin < 0 or frame[begin:at] != announced or (flexible and frame[end:] != tail):
-        return None
-    told = uvarint(len(left) + 1) if flexible else _LENGTH.pack(len(left))
-    return b"".join((frame[:begin], told, left, tail))
 
 
 def batch_heads(records: Buffer) -> bytes:

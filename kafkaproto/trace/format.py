@@ -29,7 +29,6 @@ _LENGTH_AND_KIND = Struct(">IB")
 _EXCHANGE = Struct(">QiQqqqqqiBIIIIIIqq")
 """seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle, flags, bytes in and out, bytes of both frames as
 they stand here, how many record fields each had, clock ms when it was handled, how long it was parked (ns)."""
-_EXCHANGE_ENTRY = Struct(f">IB{_EXCHANGE.format[1:]}")
 _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
 """The same without the last, and with narrower counts."""
 _STATE = Struct(">QiqqH")
@@ -166,11 +165,9 @@ def packed_exchange(
     wait_ns: int,
 ) -> bytes:
     """`exchange` for who has its fields and makes no object of them: many may come in a second."""
-    lengths = b""
-    if request_records or response_records:
-        lengths = _lengths(len(request_records) + len(response_records)).pack(*request_records, *response_records)
-    fixed = _EXCHANGE_ENTRY.pack(
-        _EXCHANGE.size + len(lengths) + len(request) + len(response),
+    layout = _exchange_entry(len(request_records) + len(response_records))
+    fixed = layout.pack(
+        layout.size - _LENGTH_AND_KIND.size + len(request) + len(response),
         EXCHANGE,
         seq,
         broker,
@@ -190,8 +187,16 @@ def packed_exchange(
         len(response_records),
         handled_ms,
         wait_ns,
+        *request_records,
+        *response_records,
     )
-    return b"".join((fixed, lengths, request, response))
+    return b"".join((fixed, request, response))
+
+
+@cache
+def _exchange_entry(lengths: int) -> Struct:
+    """Of an exchange with so many record fields, up to its frames."""
+    return Struct(f"{_LENGTH_AND_KIND.format}{_EXCHANGE.format[1:]}{lengths}I")
 
 
 @cache
@@ -212,25 +217,19 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
     return _LENGTH_AND_KIND.pack(len(told), EVENT) + told
 
 
-def state_of_one(topic: str, partition: int) -> Callable[..., bytes]:
-    """`state` for who tells of the same log again and again.
+class StateOfOne(NamedTuple):
+    """`state` for who tells of the same log again and again: pack takes size_bytes, `STATE`, seq, broker, clock_ms, at_ns, 1, how long the
+    name is, partition, flags for begins, the four offsets, and the name."""
 
-    It takes seq, broker, clock_ms and at_ns, flags for begins, and the four offsets.
-    """
+    pack: Callable[..., bytes]
+    size_bytes: int
+    name: bytes
+
+
+def state_of_one(topic: str) -> StateOfOne:
     name = topic.encode()
     layout = Struct(f">IB{_STATE.format[1:]}{_POSITIONS.format[1:]}{len(name)}s")
-    size, name_bytes = layout.size - _LENGTH_AND_KIND.size, len(name)
-
-    pack = layout.pack
-
-    def told(
-        seq: int, broker: int, clock_ms: int, at_ns: int, flags: int, high: int, stable: int, start: int, end: int
-    ) -> bytes:
-        return pack(
-            size, STATE, seq, broker, clock_ms, at_ns, 1, name_bytes, partition, flags, high, stable, start, end, name
-        )
-
-    return told
+    return StateOfOne(layout.pack, layout.size - _LENGTH_AND_KIND.size, name)
 
 
 def encoded(entry: Entry) -> bytes:

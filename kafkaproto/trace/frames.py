@@ -7,17 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from struct import Struct
 from typing import Any, NamedTuple
 
 from kafkaproto.api import ApiKey, Codec, codec
 from kafkaproto.errors import ProtocolError
+from kafkaproto.flat import uvarint
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
-from kafkaproto.trace.cutting import LeftOut, batch_heads, cut, cut_only
+from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
+from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
 from kafkaproto.trace.format import Buffer
 
 _SECRET = (ApiKey.SASL_AUTHENTICATE,)
 """Both messages have `auth_bytes`, which may be a password."""
 _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
+
+_LENGTH = Struct(">i")
+_NO_TAGS = bytes(3)
+"""Of a partition, of its topic and of the request, all empty."""
+_ONE_HEAD, _ONE_HEAD_FLEXIBLE = _LENGTH.pack(HEADER_BYTES), uvarint(HEADER_BYTES + 1)
+"""How long a records field is that has the header of one batch."""
 
 START_BYTES = 8
 """Key, version and correlation id, which every request begins with."""
@@ -94,13 +103,27 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
 
 
 def cut_produce(api: Codec, frame: memoryview, body_at: int, request: Any) -> tuple[bytes, tuple[int, ...]]:
-    """A produce request without its records, and how long they were. body_at: where its header ends."""
+    """A produce request without its records, and how long they were. body_at: where its header ends.
+
+    Nearly all have one batch, which nothing follows but empty tags: those are not written anew, and in line.
+    """
     topics = request.topic_data
-    if len(topics) == 1 and len(topics[0].partition_data) == 1 and topics[0].partition_data[0].records is not None:
-        records = topics[0].partition_data[0].records
-        kept = cut_only(frame, len(records), batch_heads(records), api.flexible)
-        if kept is not None:
-            return kept, (len(records),)
+    if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
+        records = partitions[0].records
+        if records is not None and (length := len(records)) >= HEADER_BYTES:
+            told, magic = LENGTH_AND_MAGIC.unpack_from(records)
+            if told + PREFIX_BYTES == length and magic == MAGIC:
+                if not api.flexible:
+                    begin = len(frame) - length - _LENGTH.size
+                    if begin >= 0 and _LENGTH.unpack_from(frame, begin)[0] == length:
+                        return b"".join((frame[:begin], _ONE_HEAD, records[:HEADER_BYTES])), (length,)
+                else:
+                    announced = uvarint(length + 1)
+                    end = len(frame) - len(_NO_TAGS)
+                    begin = end - length - len(announced)
+                    if begin >= 0 and frame[begin : end - length] == announced and frame[end:] == _NO_TAGS:
+                        kept = b"".join((frame[:begin], _ONE_HEAD_FLEXIBLE, records[:HEADER_BYTES], _NO_TAGS))
+                        return kept, (length,)
     out = bytearray(frame[:body_at])
     splices: list[tuple[int, Any]] = []
     with without_records([p for topic in topics for p in topic.partition_data if p.records is not None]):

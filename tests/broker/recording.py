@@ -6,12 +6,12 @@ from broker.trace import Recorder
 from kafkaproto.trace.format import READERS, VERSION, Entry
 
 
-def recorder_into(entries: list[Entry]) -> Recorder:
-    """A recorder whose entries are read at once."""
+def recorder_into(entries: list[Entry], together: int = 1) -> Recorder:
+    """A recorder whose entries are read at once, when they are handed over."""
 
     def put(data: bytes) -> None:
         kind, body = data[4], data[5:]
         assert int.from_bytes(data[:4], "big") == len(body)
         entries.append(READERS[VERSION][kind](body))
 
-    return Recorder(put)
+    return Recorder(put, together)

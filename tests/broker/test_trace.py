@@ -15,7 +15,7 @@ from broker.faults.rules import ForcedThrottle
 from broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
 from broker.testing.memory import VirtualCluster
-from broker.trace import _heads
+from broker.trace import LARGE_BYTES, _heads
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -424,6 +424,46 @@ def test_sequence_numbers_count_everything_once(bench: Bench) -> None:
         client.ask(metadata(), 9)
     seen = sorted(e.seq if isinstance(e, Exchange) else e.facts["seq"] for e in bench.entries)
     assert seen == list(range(1, len(seen) + 1))
+
+
+def conversation(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    for number in range(4):
+        client.ask(produce("t", batch(b"x"), partition=1), 7)
+        client.ask(fetch(("t", 1, number)), 11)
+    client.send(produce("t", batch(b"x"), acks=0), 7)
+    client.ask(metadata(), 9)
+    client.connection.lost()
+
+
+@pytest.mark.parametrize("together", [2, 5, 1000])
+def test_entries_that_are_packed_together_are_the_same_in_the_same_order(together: int) -> None:
+    def times_apart(entries: list[Entry]) -> list[Any]:
+        timed = ("received_ns", "handled_ns", "ready_ns", "sent_ns", "wait_ns", "at_ns", "connection")
+        told: list[Any] = [e.facts if isinstance(e, Event) else e._asdict() for e in entries]
+        return [{name: value for name, value in one.items() if name not in timed} for one in told]
+
+    alone, later = Bench(), Bench()
+    recorder = recorder_into(later.entries, together)
+    later.cluster.state.record(recorder)
+    conversation(alone.cluster)
+    conversation(later.cluster)
+    assert (together > len(alone.entries)) == (later.entries == [])
+    recorder.flush()
+    assert len(alone.exchanges) == 10 and all(e.sent_ns >= e.ready_ns > 0 for e in later.exchanges)
+    assert times_apart(later.entries) == times_apart(alone.entries)
+
+
+def test_what_is_large_does_not_wait_and_what_waits_is_handed_over_to_a_trace_that_ends(bench: Bench) -> None:
+    bench.cluster.state.record(recorder_into(bench.entries, 1000))
+    client = bench.cluster.connect()
+    client.ask(metadata(), 9)
+    assert bench.exchanges == []
+    client.ask(metadata(["t", *(f"{number:0200d}" for number in range(400))]), 9)
+    assert [e.request_bytes > LARGE_BYTES for e in bench.exchanges] == [False, True]
+    client.ask(metadata(), 9)
+    bench.cluster.state.record(None)
+    assert len(bench.exchanges) == 3
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -16,6 +16,7 @@ from broker.cluster import Cluster
 from broker.config import ConfigError
 from broker.server import tracing
 from broker.server.trace_writer import TraceWriter
+from broker.server.tracing import Recording
 from broker.testing import cluster
 from kafkaproto.api import ApiKey
 from kafkaproto.header import decode_request_header
@@ -83,16 +84,16 @@ def addresses(cluster: Cluster) -> list[tuple[str, int]]:
 
 
 def test_nobody_is_let_in_before_the_trace_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin_trace, asked = tracing.begin_trace, []
+    begun, asked = tracing.Recording, []
 
-    def begin(cluster: Cluster, folder: str) -> TraceWriter:
+    def begin(cluster: Cluster, folder: str) -> Recording:
         for address in addresses(cluster):
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(address, PATIENCE_S)
             asked.append(address)
-        return begin_trace(cluster, folder)
+        return begun(cluster, folder)
 
-    monkeypatch.setattr(tracing, "begin_trace", begin)
+    monkeypatch.setattr(tracing, "Recording", begin)
     with cluster(2, trace=tmp_path) as c:
         assert [f"{host}:{port}" for host, port in asked] == c.bootstrap_servers
         for address in asked:
@@ -104,16 +105,16 @@ def test_nobody_is_let_in_before_the_trace_begins(tmp_path: Path, monkeypatch: p
 def test_a_port_that_somebody_else_listens_on_first_is_told_as_one_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin_trace = tracing.begin_trace
+    begun = tracing.Recording
     with socket.socket() as other:
 
-        def begin(cluster: Cluster, folder: str) -> TraceWriter:
+        def begin(cluster: Cluster, folder: str) -> Recording:
             other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             other.bind(addresses(cluster)[0])
             other.listen()
-            return begin_trace(cluster, folder)
+            return begun(cluster, folder)
 
-        monkeypatch.setattr(tracing, "begin_trace", begin)
+        monkeypatch.setattr(tracing, "Recording", begin)
         with (
             pytest.raises(ConfigError, match=r"broker 0 cannot listen on .*: the port is in use"),
             cluster(trace=tmp_path),
@@ -136,6 +137,18 @@ def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:
     header, _ = decode_request_header(memoryview(one.request), 0, len(one.request))
     assert (header.client_id, header.api_key) == ("me", ApiKey.METADATA)
     assert [e.kind for e in entries if isinstance(e, Event)] == ["topic", "opened", "closed"]
+
+
+def test_of_an_idle_broker_too_the_last_exchange_is_soon_in_the_file(tmp_path: Path) -> None:
+    with cluster(trace=tmp_path) as c:
+        host, port = c.bootstrap.split(":")
+        connection = Connection(host, int(port), "me")
+        connection.send_bytes(connection.frame(MetadataRequest([]), 9))
+        assert connection.take(PATIENCE_S) is not None
+        until = time.monotonic() + PATIENCE_S
+        while not any(isinstance(e, Exchange) for path in files_of(tmp_path) for e in Trace(path).entries()):
+            assert time.monotonic() < until
+            time.sleep(0.02)
 
 
 def test_what_was_flushed_outlives_kill_9(tmp_path: Path) -> None:
