@@ -185,9 +185,10 @@ def start_ratio() -> float:
 
 
 def run_cells(racers: Sequence[Program], todo: Sequence[Cell], rounds: int) -> None:
+    """Each round has them in the other order: what one leaves behind is in the way of the next."""
     for number in range(rounds):
         for cell in todo:
-            for racer in racers:
+            for racer in racers if number % 2 == 0 else reversed(racers):
                 if racer.name not in cell.wanted and racer.name != OURS:
                     continue
                 with pinned_apart(racer) if cell.apart else everywhere():

@@ -98,8 +98,7 @@ class Parked:
         """An answer that cannot be built ends its own connection, as it would have at once (W-8)."""
         context = self._context
         context.now_ms = now_ms
-        if context.traced is not None:
-            context.traced.woken()
+        context.woken()
         try:
             result = _timed(context, build) if context.node.quotas.request.enabled else build()
             finish(context, self._codec, self._asker, result)
@@ -129,17 +128,18 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
     except DecodeError as error:
         _refuse(node, asker, frame, now_ms, f"{api.name} request v{version} cannot be read: {error}")
         return
-    context = RequestContext(node, asker, key, version, header.correlation_id, header.client_id, size, now_ms)
-    if node.recorder is not None:
-        node.recorder.begun(context, api, frame, position, request)
+    told = node, asker, key, version, header.correlation_id, header.client_id, size, now_ms
+    context = (
+        RequestContext(*told) if node.recorder is None else node.recorder.begun(told, api, frame, position, request)
+    )
     if node.journal.publisher is not None:
         node.journal.publisher.begun(context, request)
     result = _handle(registration, context, request)
     if isinstance(result, DelayedOperation):
         parked = Parked(context, api, asker, result)
         asker.parked = parked
-        if context.traced is not None and not result.done:
-            context.traced.parked()
+        if not result.done:
+            context.parked()
         result.attach(parked.finish)
     else:
         finish(context, api, asker, result)
@@ -203,9 +203,8 @@ def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version:
     except DecodeError as error:
         _refuse(node, asker, frame, now_ms, f"the header of ApiVersions v{version} cannot be read: {error}")
         return
-    context = RequestContext(node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms)
-    if node.recorder is not None:
-        node.recorder.begun(context, None, frame, 0, None)
+    told = node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms
+    context = RequestContext(*told) if node.recorder is None else node.recorder.begun(told, None, frame, 0, None)
     failed = registration.failed(context, None, ErrorCode.UNSUPPORTED_VERSION)
     finish(context, codec(key, 0), asker, failed)
 
@@ -336,7 +335,7 @@ def _send(
     context.node.journal.request(context, throttle_ms, size)
     buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
     recorder = context.node.recorder
-    if recorder is not None and context.traced is not None:
+    if recorder is not None and context.traced:
         recorder.answered(context, api, out, splices, size, throttle_ms, not muted)
     asker.answer(buffers, throttle_ms if muted else 0, False, context.now_ms)
 
@@ -345,7 +344,7 @@ def _send_nothing(context: RequestContext, asker: Asker, close: bool, throttle_m
     """acks=0."""
     context.node.journal.request(context, throttle_ms, 0)
     recorder = context.node.recorder
-    if recorder is not None and context.traced is not None:
+    if recorder is not None and context.traced:
         recorder.unanswered(context, throttle_ms, close, mute_ms != throttle_ms)
     asker.answer(None, mute_ms, close, context.now_ms)
 

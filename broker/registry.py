@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from broker.node import Node
     from broker.quota.mutations import MutationCharge
+    from broker.trace import Traced
 
 
 class Peer(Protocol):
@@ -24,7 +25,7 @@ class Peer(Protocol):
     principal: str
     received_ns: int
     """When it last sent something (monotonic clock), while a trace is recorded; else 0."""
-    outgoing: RequestContext | None
+    outgoing: Traced | None
     """While a trace is recorded: the request in progress, until its answer is out."""
 
 
@@ -40,12 +41,18 @@ class RequestContext:
     client_id: str | None
     size_bytes: int
     now_ms: int
-    traced: Any = None
-    """What a trace has of it so far (`broker.trace`); None while nobody records."""
+    traced: ClassVar[bool] = False
+    """Whether somebody records it: then it is one of `broker.trace`, which has more."""
     handling_ms: float = 0.0
     """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (house §4, "Request time")."""
     mutations: MutationCharge | None = None
     """What a request that creates or deletes partitions has taken of its client's quota (Q-18)."""
+
+    def parked(self) -> None:
+        """Its handler has done what it can: it waits for others."""
+
+    def woken(self) -> None:
+        """What it waited for is there, or its time is over: its answer is about to be made."""
 
     def open_mutations(self, strict: bool) -> MutationCharge:
         """For a handler that creates or deletes partitions: where it pays. strict: clients of this version know error 89."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from broker.clock import monotonic_ns
 from broker.fetch.read import Reader
 from broker.log.files import FileRange
+from broker.registry import RequestContext
 from kafkaproto.api import ApiKey, Codec
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
@@ -39,8 +40,9 @@ from kafkaproto.trace.frames import cut_produce, cut_unhandled, without_records
 if TYPE_CHECKING:
     from broker.faults.journal import ThrottleSeen
     from broker.metadata.image import Topic
+    from broker.node import Node
     from broker.quota.entities import QuotaEntity
-    from broker.registry import Peer, RequestContext
+    from broker.registry import Peer
     from broker.replication.partition import Partition
     from broker.turn import Turn
 
@@ -53,7 +55,11 @@ LARGE_BATCH_BYTES = 8 * 1024
 """Of batches from this size on only the headers are read."""
 
 
-class Traced:
+Told = tuple["Node", "Peer", int, int, int, str | None, int, int]
+"""What a `RequestContext` is made of, in its order."""
+
+
+class Traced(RequestContext):
     """One request on its way: what the trace of `recorder` has of it until it is answered, and its answer until that is out.
 
     Made by `Recorder.begun` alone. silent: it awaits no answer (acks=0). ready_ns: 0: its answer is not made; what follows is told then.
@@ -80,6 +86,7 @@ class Traced:
         "throttle_ms",
         "wait_ns",
     )
+    traced = True
     recorder: Recorder
     seq: int
     received_ns: int
@@ -100,11 +107,9 @@ class Traced:
     flexible: bool
 
     def parked(self) -> None:
-        """Its handler has done what it can: it waits for others."""
         self.parked_ns = monotonic_ns()
 
     def woken(self) -> None:
-        """What it waited for is there, or its time is over: its answer is about to be made."""
         if self.parked_ns:
             self.wait_ns = monotonic_ns() - self.parked_ns
 
@@ -120,36 +125,37 @@ class Traced:
 
 
 class Recorder:
-    """sink: takes an entry as the file has it. It is packed on the loop: a thread that did it would take the interpreter from the loop for
+    """sink: takes entries as the file has them. They are packed on the loop: a thread that did it would take the interpreter from the loop for
     longer, and hold more.
 
     together: how many entries wait until all are packed, one after the other, which takes half the time that it would between two requests.
     `flush` is for who cannot wait for more of them.
     """
 
-    def __init__(self, sink: Callable[[bytes], None], together: int = 1) -> None:
+    def __init__(self, sink: Callable[[list[bytes]], None], together: int = 1) -> None:
         self._sink = sink
         self._together = together
-        self._waiting: list[bytes | RequestContext] = []
-        """In their order; of an exchange its context, which nobody changes any more."""
+        self._waiting: list[bytes | Traced] = []
+        """In their order; an exchange as its context, which nobody changes any more."""
         self._seq = itertools.count(1)
 
     def flush(self) -> None:
         """Hand over what waits."""
-        sink = self._sink
-        for one in self._waiting:
-            sink(one if isinstance(one, bytes) else _packed(one, one.traced.out[LENGTH_BYTES:], ()))
-        self._waiting.clear()
+        waiting = self._waiting
+        if waiting:
+            self._sink([x if isinstance(x, bytes) else _packed(x, x.out[LENGTH_BYTES:], ()) for x in waiting])
+            waiting.clear()
 
-    def _keep(self, one: bytes | RequestContext) -> None:
+    def _keep(self, one: bytes) -> None:
         self._waiting.append(one)
         if len(self._waiting) >= self._together:
             self.flush()
 
-    def begun(self, context: RequestContext, api: Codec | None, frame: memoryview, body_at: int, request: Any) -> None:
-        """A request was decoded, and its handler is about to begin. `frame` is not kept.
+    def begun(self, told: Told, api: Codec | None, frame: memoryview, body_at: int, request: Any) -> Traced:
+        """A request was decoded, and its handler is about to begin, with the context that is returned. `frame` is not kept.
 
-        api: None where no handler is given it, as its version is not offered, and it is about to be answered all the same (KIP-511).
+        told: what a context is made of. api: None where no handler is given it, as its version is not offered, and it is about to be answered
+        all the same (KIP-511).
         """
         handled_ns = monotonic_ns()
         silent = False
@@ -161,17 +167,19 @@ class Recorder:
             silent = request.acks == 0
         else:
             kept = bytes(frame)
-        context.traced = traced = Traced()
+        traced = Traced(*told)
+        peer = traced.peer
         traced.recorder = self
         traced.seq = next(self._seq)
-        traced.received_ns = context.peer.received_ns or handled_ns
+        traced.received_ns = peer.received_ns or handled_ns
         traced.handled_ns = handled_ns
-        traced.handled_ms = context.now_ms
+        traced.handled_ms = traced.now_ms
         traced.request = kept
         traced.records = records
         traced.silent = silent
         traced.parked_ns = traced.wait_ns = traced.ready_ns = 0
-        context.peer.outgoing = context
+        peer.outgoing = traced
+        return traced
 
     def refused(self, broker_id: int, peer: Peer, frame: memoryview, now_ms: int, why: str) -> None:
         """A request gets no answer but the end of its connection."""
@@ -218,7 +226,8 @@ class Recorder:
         held: bool,
     ) -> None:
         """The answer is made, and about to go out: `out` is its frame with its length, into which `splices` go."""
-        traced = context.traced  # in line: every answer comes by
+        assert isinstance(context, Traced)
+        traced = context  # in line: every answer comes by
         traced.ready_ns = monotonic_ns()
         traced.throttle_ms = throttle_ms
         traced.flags = ANSWERED | HELD if held else ANSWERED
@@ -230,32 +239,32 @@ class Recorder:
     def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
         """acks=0: it is done, and nothing goes back."""
         flags = (CLOSES if closes else 0) | (HELD if held else 0)
-        context.traced.without_answer(throttle_ms, flags)
+        assert isinstance(context, Traced)
+        context.without_answer(throttle_ms, flags)
 
-    def ended(self, context: RequestContext, sent: bool) -> None:
+    def ended(self, traced: Traced, sent: bool) -> None:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
         the connection went before it was out, or made. One that began in another recorder's trace has a number of that, and is left out."""
-        traced: Traced = context.traced
         if traced.recorder is not self:
             return
         if not traced.ready_ns:
-            self._give_up(context, traced)
+            self._give_up(traced)
         traced.sent_ns = monotonic_ns() if sent else 0
         if traced.splices:  # of records in files, which may go
-            self._keep(_packed(context, *_cut_response(traced.out, traced.splices, traced.flexible)))
+            self._keep(_packed(traced, *_cut_response(traced.out, traced.splices, traced.flexible)))
             return
-        self._waiting.append(context)
+        self._waiting.append(traced)
         if len(self._waiting) >= self._together or len(traced.request) + traced.response_bytes > LARGE_BYTES:
             self.flush()
 
-    def _give_up(self, context: RequestContext, traced: Traced) -> None:
+    def _give_up(self, traced: Traced) -> None:
         """The connection went before there was an answer; what was asked for may be done all the same."""
-        node = context.node
+        node = traced.node
         traced.woken()
         traced.without_answer(0, 0)
-        context.now_ms = node.turn.now_ms
+        traced.now_ms = node.turn.now_ms
         if not traced.silent:
-            self._trouble(context.now_ms, node.broker_id, context.peer, traced.seq, UNANSWERED)
+            self._trouble(traced.now_ms, node.broker_id, traced.peer, traced.seq, UNANSWERED)
 
     def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
         """What is wrong with an exchange is told in front of it."""
@@ -276,7 +285,13 @@ class Recorder:
     def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
         # Moves are not counted: an exchange follows, or who flushes.
         keep: Callable[[bytes], None] = self._keep if self._together == 1 else self._waiting.append
-        seq, broker_id, log, index = self._seq, partition.broker_id, partition.log, partition.index
+        stable, seq, broker_id, log, index = (
+            Reader.last_stable_offset,
+            self._seq,
+            partition.broker_id,
+            partition.log,
+            partition.index,
+        )
         pack, size_bytes, name = state_of_one(partition.topic)
         name_bytes = len(name)
         flags = BEGINS if begins else 0
@@ -296,7 +311,7 @@ class Recorder:
                     index,
                     flags,
                     log.high_watermark,
-                    Reader.last_stable_offset(partition),
+                    stable(partition),
                     log.log_start_offset,
                     log.log_end_offset,
                     name,
@@ -339,8 +354,7 @@ class Recorder:
     def throttle(self, context: RequestContext, seen: ThrottleSeen) -> None:
         """A decision to throttle: of which exchange, and why."""
         reason = seen.reason
-        traced = context.traced
-        of = traced.seq if traced is not None and traced.recorder is self else None
+        of = context.seq if isinstance(context, Traced) and context.recorder is self else None
         facts: dict[str, Any] = {"of": of, "connection": seen.connection_id}
         facts |= {name: getattr(reason, name) for name in _REASON if hasattr(reason, name)}
         facts["throttle_ms"] = seen.throttle_time_ms
@@ -348,20 +362,19 @@ class Recorder:
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
 
 
-def _packed(context: RequestContext, response: Buffer, lengths: tuple[int, ...]) -> bytes:
-    traced: Traced = context.traced
+def _packed(traced: Traced, response: Buffer, lengths: tuple[int, ...]) -> bytes:
     return packed_exchange(
         traced.seq,
-        context.node.broker_id,
-        context.peer.connection_id,
-        context.now_ms,
+        traced.node.broker_id,
+        traced.peer.connection_id,
+        traced.now_ms,
         traced.received_ns,
         traced.handled_ns,
         traced.ready_ns,
         traced.sent_ns,
         traced.throttle_ms,
         traced.flags,
-        context.size_bytes,
+        traced.size_bytes,
         traced.response_bytes,
         traced.request,
         response,

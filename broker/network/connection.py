@@ -19,7 +19,7 @@ from broker.timers import Timer
 
 if TYPE_CHECKING:
     from broker.node import Node
-    from broker.registry import RequestContext
+    from broker.trace import Traced
 
 logger = logging.getLogger("kafkaproto.connection")
 
@@ -66,7 +66,7 @@ class Connection:
         self.client_address = client_address
         self.principal = "ANONYMOUS"
         self.received_ns = 0
-        self.outgoing: RequestContext | None = None
+        self.outgoing: Traced | None = None
         self.state = MuteState.NOT_MUTED
         self.parked: apis.Waiting | None = None
         self.closed = False
