@@ -1,6 +1,6 @@
 """Writes a trace: a thread takes entries off a queue and puts them into files, which are begun anew when they are large.
 
-Never makes the broker wait: the queue is bounded in entries and in bytes, what does not fit is dropped and counted, and the trace says how
+Never makes the broker wait: the queue is bounded in pieces and in bytes, what does not fit is dropped and counted, and the trace says how
 many. Files are flushed ten times a second, so that a trace survives `kill -9` up to then. Knows nothing of what it writes.
 """
 
@@ -10,7 +10,6 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from kafkaproto.trace import format as trace_format
 
 logger = logging.getLogger("kafkaproto.trace")
 
-QUEUE_ENTRIES = 20_000
+QUEUE_PIECES = 20_000
 QUEUE_BYTES = 32 * 1024 * 1024
 ROUND_BYTES = 1024 * 1024
 """Written at once: each system call may cost this thread the interpreter, and the loop the time to hand it over."""
@@ -46,7 +45,7 @@ class TraceWriter:
         run: str,
         meta: dict[str, Any],
         *,
-        queue_entries: int = QUEUE_ENTRIES,
+        queue_pieces: int = QUEUE_PIECES,
         queue_bytes: int = QUEUE_BYTES,
         file_bytes: int = FILE_BYTES,
     ) -> None:
@@ -54,7 +53,7 @@ class TraceWriter:
         self._run = run
         self._meta = meta
         self._queue: deque[bytes] = deque()
-        self._queue_entries = queue_entries
+        self._queue_pieces = queue_pieces
         self._queue_bytes = queue_bytes
         self._put_bytes = self._taken_bytes = 0
         """Ever; the first is written by the loop alone, the second by the thread alone."""
@@ -74,22 +73,14 @@ class TraceWriter:
         self._thread = threading.Thread(target=self._work, name="kafkaproto-trace", daemon=True)
         self._thread.start()
 
-    def put(self, entry: bytes) -> None:
-        """An entry as the file has it. Never waits."""
-        self.put_all((entry,))
-
-    def put_all(self, entries: Sequence[bytes]) -> None:
-        """The same of each, in their order. Appending to a deque and taking from it are atomic, so there is no lock."""
-        queue, put_bytes = self._queue, self._put_bytes
-        append, most_entries, queue_bytes = queue.append, self._queue_entries, self._queue_bytes
-        for entry in entries:
-            after_bytes = put_bytes + len(entry)
-            if len(queue) >= most_entries or after_bytes - self._taken_bytes > queue_bytes:
-                self.dropped += 1
-            else:
-                put_bytes = after_bytes
-                append(entry)
+    def put(self, data: bytes, entries: int = 1) -> None:
+        """Entries as the file has them, in one piece. Never waits. Appending to a deque and taking from it are atomic, so there is no lock."""
+        put_bytes = self._put_bytes + len(data)
+        if len(self._queue) >= self._queue_pieces or put_bytes - self._taken_bytes > self._queue_bytes:
+            self.dropped += entries
+            return
         self._put_bytes = put_bytes
+        self._queue.append(data)
 
     def close(self) -> None:
         """Write what is queued, and end."""
@@ -110,7 +101,7 @@ class TraceWriter:
                 self._drain()
             self._drain()
         except OSError as error:
-            self._queue_entries = 0  # from now on everything is dropped
+            self._queue_pieces = 0  # from now on everything is dropped
             logger.error("trace folder %s: %s; nothing more is recorded", self._folder, error)
         finally:
             self._file.close()

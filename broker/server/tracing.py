@@ -34,7 +34,7 @@ class Recording:
         meta = meta_of(cluster)
         self._cluster = cluster
         self._writer = TraceWriter(folder, run_name(meta["wall_ms"]), meta)
-        self._recorder = Recorder(self._writer.put_all, TOGETHER)
+        self._recorder = Recorder(self._writer.put, TOGETHER)
         now_ms = cluster.now_ms()
         for topic in cluster.controller.image.topics.values():
             self._recorder.topic(now_ms, "there", topic)

@@ -9,10 +9,11 @@ from kafkaproto.trace.format import READERS, VERSION, Entry
 def recorder_into(entries: list[Entry], together: int = 1) -> Recorder:
     """A recorder whose entries are read at once, when they are handed over."""
 
-    def put(some: list[bytes]) -> None:
-        for data in some:
-            kind, body = data[4], data[5:]
-            assert int.from_bytes(data[:4], "big") == len(body)
-            entries.append(READERS[VERSION][kind](body))
+    def put(data: bytes, count: int) -> None:
+        for _ in range(count):
+            size, kind = int.from_bytes(data[:4], "big"), data[4]
+            entries.append(READERS[VERSION][kind](data[5 : 5 + size]))
+            data = data[5 + size :]
+        assert not data
 
     return Recorder(put, together)

@@ -46,11 +46,12 @@ def test_files_are_begun_anew_when_they_are_large_and_each_says_whose_it_is(tmp_
 
 
 def test_what_does_not_fit_is_dropped_and_counted(tmp_path: Path) -> None:
-    writer = TraceWriter(tmp_path, "run", {}, queue_entries=0)
+    writer = TraceWriter(tmp_path, "run", {}, queue_pieces=0)
     for number in range(7):
         writer.put(event("e", {"seq": number}))
+    writer.put(event("e", {"seq": 7}) + event("e", {"seq": 8}), 2)
     writer.close()
-    assert [(e.kind, e.facts["entries"]) for e in events(tmp_path)] == [("dropped", 7)]
+    assert [(e.kind, e.facts["entries"]) for e in events(tmp_path)] == [("dropped", 9)]
 
 
 def test_what_waits_is_bounded_in_bytes_and_what_is_written_makes_room(tmp_path: Path) -> None:
