@@ -25,7 +25,6 @@ from kafkaproto.trace.format import (
     BEGINS,
     CLOSES,
     HELD,
-    STATE,
     UNANSWERED,
     Buffer,
     Positions,
@@ -124,6 +123,10 @@ class Traced(RequestContext):
         self.flexible = False
 
 
+Waiting = bytes | Traced | tuple[Callable[..., bytes], *tuple[int, ...]]
+"""An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what."""
+
+
 class Recorder:
     """sink: takes entries as the file has them, in one piece, and how many they are. They are packed on the loop: a thread that did it would
     take the interpreter from the loop for longer, and hold more.
@@ -135,21 +138,21 @@ class Recorder:
     def __init__(self, sink: Callable[[bytes, int], None], together: int = 1) -> None:
         self._sink = sink
         self._together = together
-        self._waiting: list[bytes | Traced] = []
-        """In their order; an exchange as its context, which nobody changes any more."""
+        self._waiting: list[Waiting] = []
+        """In their order."""
         self._seq = itertools.count(1)
 
     def flush(self) -> None:
         """Hand over what waits."""
         waiting = self._waiting
         if waiting:
-            packed = [x if isinstance(x, bytes) else _packed(x, x.out[LENGTH_BYTES:], ()) for x in waiting]
+            packed = [_packed_late(one) for one in waiting]
             self._sink(b"".join(packed), len(packed))
             waiting.clear()
 
-    def _keep(self, one: bytes) -> None:
+    def _keep(self, one: Waiting) -> None:
         self._waiting.append(one)
-        if len(self._waiting) >= self._together or len(one) > LARGE_BYTES:
+        if len(self._waiting) >= self._together or (type(one) is bytes and len(one) > LARGE_BYTES):
             self.flush()
 
     def begun(self, told: Told, api: Codec | None, frame: memoryview, body_at: int, request: Any) -> Traced:
@@ -285,37 +288,25 @@ class Recorder:
 
     def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
         # Moves are not counted: an exchange follows, or who flushes.
-        keep: Callable[[bytes], None] = self._keep if self._together == 1 else self._waiting.append
-        stable, seq, broker_id, log, index = (
-            Reader.last_stable_offset,
-            self._seq,
-            partition.broker_id,
-            partition.log,
-            partition.index,
-        )
-        pack, size_bytes, name = state_of_one(partition.topic)
-        name_bytes = len(name)
+        keep: Callable[[Waiting], None] = self._keep if self._together == 1 else self._waiting.append
+        stable, seq, broker_id, log = Reader.last_stable_offset, self._seq, partition.broker_id, partition.log
+        told = state_of_one(partition.topic, partition.index)
         flags = BEGINS if begins else 0
 
         def advanced() -> None:
             nonlocal flags
             keep(
-                pack(
-                    size_bytes,
-                    STATE,
+                (
+                    told,
                     next(seq),
                     broker_id,
                     turn.now_ms,
                     monotonic_ns(),
-                    1,
-                    name_bytes,
-                    index,
                     flags,
                     log.high_watermark,
                     stable(partition),
                     log.log_start_offset,
                     log.log_end_offset,
-                    name,
                 )
             )
             flags = 0
@@ -361,6 +352,12 @@ class Recorder:
         facts["throttle_ms"] = seen.throttle_time_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
+
+
+def _packed_late(one: Waiting) -> bytes:
+    if isinstance(one, Traced):
+        return _packed(one, one.out[LENGTH_BYTES:], ())
+    return one if isinstance(one, bytes) else one[0](*one[1:])
 
 
 def _packed(traced: Traced, response: Buffer, lengths: tuple[int, ...]) -> bytes:

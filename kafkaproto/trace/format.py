@@ -217,19 +217,25 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
     return _LENGTH_AND_KIND.pack(len(told), EVENT) + told
 
 
-class StateOfOne(NamedTuple):
-    """`state` for who tells of the same log again and again: pack takes size_bytes, `STATE`, seq, broker, clock_ms, at_ns, 1, how long the
-    name is, partition, flags for begins, the four offsets, and the name."""
+def state_of_one(topic: str, partition: int) -> Callable[..., bytes]:
+    """`state` for who tells of the same log again and again.
 
-    pack: Callable[..., bytes]
-    size_bytes: int
-    name: bytes
-
-
-def state_of_one(topic: str) -> StateOfOne:
+    It takes seq, broker, clock_ms and at_ns, flags for begins, and the four offsets.
+    """
     name = topic.encode()
     layout = Struct(f">IB{_STATE.format[1:]}{_POSITIONS.format[1:]}{len(name)}s")
-    return StateOfOne(layout.pack, layout.size - _LENGTH_AND_KIND.size, name)
+    size, name_bytes = layout.size - _LENGTH_AND_KIND.size, len(name)
+
+    pack = layout.pack
+
+    def told(
+        seq: int, broker: int, clock_ms: int, at_ns: int, flags: int, high: int, stable: int, start: int, end: int
+    ) -> bytes:
+        return pack(
+            size, STATE, seq, broker, clock_ms, at_ns, 1, name_bytes, partition, flags, high, stable, start, end, name
+        )
+
+    return told
 
 
 def encoded(entry: Entry) -> bytes:
