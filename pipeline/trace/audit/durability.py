@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ALL, CONSUMED, ERROR, NAMED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,13 +59,13 @@ def not_skipped(tables: Tables) -> DataFrame:
 
 def in_sequence(tables: Tables) -> DataFrame:
     """A producer's batches follow each other, as long as no offset is missing in between (compaction, or nobody read it): those of one answer,
-    and of all that was fetched of a partition those that came in different ones."""
+    and of all that consumers got of a partition those that came in different ones."""
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
     in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches WHERE api = 'Fetch'"
     of_all = f"""
         SELECT {of_batch}, min(seq) AS seq, min(ready_ns) AS first_ns, max(ready_ns) AS last_ns
-        FROM (SELECT {columns}, seq, ready_ns FROM audit_batches WHERE api = 'Fetch') GROUP BY {of_batch}"""
+        FROM (SELECT {columns}, seq, ready_ns FROM {CONSUMED}) GROUP BY {of_batch}"""
 
     def pairs(batches: str, of: str, ordered: str) -> DataFrame:
         return tables.sql(f"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ALL, CONSUMED, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -147,15 +147,15 @@ def ordered_offsets(tables: Tables) -> DataFrame:
 
 
 def epochs(tables: Tables) -> DataFrame:
-    """As they are stored, each batch with the one before: of those of one answer, and of the first and last ones of all answers, by their
-    offsets."""
+    """As they are stored, each batch with the one before: of those of one answer, and of the first and last ones of all answers to
+    consumers, by their offsets."""
     of_batch = "run, where_, partition, base_offset, epoch"
     columns = of_batch.replace("where_", NAMED)
     in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches WHERE api = 'Fetch' AND epoch >= 0"
     ends = f"""
         SELECT {of_batch}, min(seq) AS seq, min(ready_ns) AS first_ns, max(ready_ns) AS last_ns FROM (
             SELECT {columns}, seq, ready_ns FROM (
-                SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM audit_batches WHERE api = 'Fetch' AND epoch >= 0
+                SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM {CONSUMED} WHERE epoch >= 0
                 WINDOW a AS (PARTITION BY run, seq, topic, topic_id, partition))
             WHERE ends)
         GROUP BY {of_batch}"""

@@ -217,6 +217,10 @@ counted otherwise, holes are known; what is behind a hole tells of it."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
 INT32_MAX = 2**31 - 1
+CONSUMED = """(
+    SELECT * FROM audit_batches LEFT ANTI JOIN (SELECT run, seq FROM audit_requests WHERE replica_id >= 0) USING (run, seq)
+    WHERE api = 'Fetch')"""
+"""What consumers got: it stays. What a follower gets may be above the high watermark, and others take its place."""
 READ_COMMITTED = 1
 """isolation of a Fetch or ListOffsets."""
 NAMED = "coalesce(topic, topic_id) AS where_"

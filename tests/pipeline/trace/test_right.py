@@ -268,6 +268,20 @@ def begins_anew_with_leader_epochs_in_the_next_life() -> patched.Rows:
     return made
 
 
+@right
+def is_copied_by_a_follower_before_others_take_its_place() -> patched.Rows:
+    """Of what is above the high watermark an unclean election leaves nothing; a capture tells of no election."""
+    made = read_of_lives((0, 1, 2))
+    first, *_, last = fetched_batches(made)
+    copied = [one | {"seq": 1000 + number, "epoch": 1, "base_sequence": 7} for number, one in enumerate((first, last))]
+    made["batches"] += copied
+    read = patched.row(made["requests"], lambda row: row["seq"] == first["seq"])
+    made["requests"] += [
+        read | {"seq": one["seq"], "conn": 7, "correlation_id": one["seq"], "replica_id": 1} for one in copied
+    ]
+    return made
+
+
 @wrong("10 epoch")
 def falls_to_an_older_leader_from_answer_to_answer() -> patched.Rows:
     made = read_of_lives((0, 1, 2))
