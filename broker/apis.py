@@ -124,13 +124,15 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
     api = codec(key, version)
     try:
         header, position = REQUEST_HEADERS[api.request_header_version].decode_flat(frame, 0, size)
-        request, _ = api.decode_request(frame, position, size)
+        request, end = api.decode_request(frame, position, size)
     except DecodeError as error:
         _refuse(node, asker, frame, now_ms, f"{api.name} request v{version} cannot be read: {error}")
         return
     told = node, asker, key, version, header.correlation_id, header.client_id, size, now_ms
     context = (
-        RequestContext(*told) if node.recorder is None else node.recorder.begun(told, api, frame, position, request)
+        RequestContext(*told)
+        if node.recorder is None
+        else node.recorder.begun(told, api, frame, position, end, request)
     )
     if node.journal.publisher is not None:
         node.journal.publisher.begun(context, request)
@@ -204,7 +206,7 @@ def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version:
         _refuse(node, asker, frame, now_ms, f"the header of ApiVersions v{version} cannot be read: {error}")
         return
     told = node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms
-    context = RequestContext(*told) if node.recorder is None else node.recorder.begun(told, None, frame, 0, None)
+    context = RequestContext(*told) if node.recorder is None else node.recorder.begun(told, None, frame, 0, 0, None)
     failed = registration.failed(context, None, ErrorCode.UNSUPPORTED_VERSION)
     finish(context, codec(key, 0), asker, failed)
 

@@ -403,12 +403,12 @@ class Cluster:
 
     def record(self, recorder: Recorder | None) -> None:
         """Tell somebody of all traffic from now on; None: nobody any more."""
-        if self.journal.recorder is not None:
-            self.journal.recorder.flush()
-        self.journal.recorder = recorder
+        before, self.journal.recorder = self.journal.recorder, recorder
         for node in self.nodes:
             node.recorder = recorder
             node.replicas.watch(None if recorder is None else partial(recorder.watch, self.turn))
+        if before is not None:
+            before.flush()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
         """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""

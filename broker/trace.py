@@ -8,7 +8,9 @@ sink, which must not wait. Must never know threads or files, nor what a message 
 from __future__ import annotations
 
 import itertools
+import logging
 import os
+import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +47,11 @@ if TYPE_CHECKING:
     from broker.replication.partition import Partition
     from broker.turn import Turn
 
+logger = logging.getLogger("kafkaproto.trace")
+
 READ_BYTES = 64 * 1024
 LARGE_BYTES = 64 * 1024
-"""What is larger does not wait, so that what waits takes little."""
+"""What is larger does not wait, so that what waits takes little, and goes alone, so that nothing is dropped with it."""
 IN_THE_CLUSTER = -1
 """The broker of events that no broker has for itself."""
 LARGE_BATCH_BYTES = 8 * 1024
@@ -123,7 +127,7 @@ class Traced(RequestContext):
         self.flexible = False
 
 
-Waiting = bytes | Traced | tuple[Callable[..., bytes], *tuple[int, ...]]
+Waiting = bytes | Traced | tuple[Callable[..., bytes], int, *tuple[int, ...]]
 """An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what."""
 
 
@@ -144,22 +148,24 @@ class Recorder:
 
     def flush(self) -> None:
         """Hand over what waits."""
-        waiting = self._waiting
-        if waiting:
-            packed = [_packed_late(one) for one in waiting]
-            self._sink(b"".join(packed), len(packed))
-            waiting.clear()
+        if self._waiting:
+            waiting = self._waiting.copy()
+            self._waiting.clear()  # in its place: who tells of moves has this list
+            self._sink(b"".join([_packed_late(one) for one in waiting]), len(waiting))
 
     def _keep(self, one: Waiting) -> None:
+        large = type(one) is bytes and len(one) > LARGE_BYTES
+        if large:
+            self.flush()
         self._waiting.append(one)
-        if len(self._waiting) >= self._together or (type(one) is bytes and len(one) > LARGE_BYTES):
+        if large or len(self._waiting) >= self._together:
             self.flush()
 
-    def begun(self, told: Told, api: Codec | None, frame: memoryview, body_at: int, request: Any) -> Traced:
+    def begun(self, told: Told, api: Codec | None, frame: memoryview, body_at: int, end: int, request: Any) -> Traced:
         """A request was decoded, and its handler is about to begin, with the context that is returned. `frame` is not kept.
 
-        told: what a context is made of. api: None where no handler is given it, as its version is not offered, and it is about to be answered
-        all the same (KIP-511).
+        told: what a context is made of. end: where the message ends. api: None where no handler is given it, as its version is not offered,
+        and it is about to be answered all the same (KIP-511).
         """
         handled_ns = monotonic_ns()
         silent = False
@@ -167,7 +173,7 @@ class Recorder:
         if api is None:
             kept, records = cut_unhandled(frame)
         elif api.key == ApiKey.PRODUCE:
-            kept, records = cut_produce(api, frame, body_at, request)
+            kept, records = cut_produce(api, frame if end == len(frame) else frame[:end], body_at, request)
             silent = request.acks == 0
         else:
             kept = bytes(frame)
@@ -257,8 +263,11 @@ class Recorder:
         if traced.splices:  # of records in files, which may go
             self._keep(_packed(traced, *_cut_response(traced.out, traced.splices, traced.flexible)))
             return
+        large = len(traced.request) + traced.response_bytes > LARGE_BYTES
+        if large:
+            self.flush()
         self._waiting.append(traced)
-        if len(self._waiting) >= self._together or len(traced.request) + traced.response_bytes > LARGE_BYTES:
+        if large or len(self._waiting) >= self._together:
             self.flush()
 
     def _give_up(self, traced: Traced) -> None:
@@ -355,9 +364,16 @@ class Recorder:
 
 
 def _packed_late(one: Waiting) -> bytes:
-    if isinstance(one, Traced):
-        return _packed(one, one.out[LENGTH_BYTES:], ())
-    return one if isinstance(one, bytes) else one[0](*one[1:])
+    try:
+        if isinstance(one, Traced):
+            return _packed(one, one.out[LENGTH_BYTES:], ())
+        return one if isinstance(one, bytes) else one[0](*one[1:])
+    except (
+        struct.error
+    ) as error:  # a number that the file has no room for: its sequence number is missing, and nothing else
+        seq = one.seq if isinstance(one, Traced) else one[1]
+        logger.error("entry %s of the trace cannot be written: %s", seq, error)
+        return b""
 
 
 def _packed(traced: Traced, response: Buffer, lengths: tuple[int, ...]) -> bytes:

@@ -184,10 +184,12 @@ class Server:
         for node in self.cluster.nodes:
             node.running = False
             node.close_connections()
-        await self.loop.closed()
-        if self._recording is not None:
-            self._recording.close()
-        self.cluster.close()
+        try:
+            await self.loop.closed()
+        finally:
+            if self._recording is not None:
+                self._recording.close()
+            self.cluster.close()
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Writes a trace: a thread takes entries off a queue and puts them into files, which are begun anew when they are large.
 
 Never makes the broker wait: the queue is bounded in pieces and in bytes, what does not fit is dropped and counted, and the trace says how
-many. Files are flushed ten times a second, so that a trace survives `kill -9` up to then. Knows nothing of what it writes.
+many. Files are flushed ten times a second, so that what was put survives `kill -9` up to then. Knows nothing of what it writes.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ WAIT_S = 0.05
 
 
 class Recording:
-    """All traffic of a cluster from now on, until `close`. Begun in the loop that serves it. Raises ConfigError when the folder cannot be
-    written to."""
+    """All traffic of a cluster from now on, until `close`. Begun in the loop that serves it: where that ends without `close`, as by `kill -9`, the
+    last `WAIT_S` and what the writer has not flushed are lost. Raises ConfigError when the folder cannot be written to."""
 
     def __init__(self, cluster: Cluster, folder: str | os.PathLike[str]) -> None:
         meta = meta_of(cluster)
@@ -46,12 +46,14 @@ class Recording:
 
     def close(self) -> None:
         self._next.cancel()
-        self._cluster.record(None)
-        self._writer.close()
+        try:
+            self._cluster.record(None)
+        finally:
+            self._writer.close()
 
     def _hand_over(self) -> None:
-        self._recorder.flush()
         self._next = self._loop.call_later(WAIT_S, self._hand_over)
+        self._recorder.flush()
 
 
 def meta_of(cluster: Cluster) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Exchange(NamedTuple):
     recorded by a broker. *_ns: the monotonic clock of `Meta`; 0 where
     nobody looked. throttle_ms: as decided. answered: False for acks=0. held: the answer was kept back for its throttle (before 2.0).
     request_bytes, response_bytes: as they went over the wire, without their length. request, response: the frames with headers and
-    without records (`cutting`); request_records, response_records: how long each records field was that was not empty, in order.
+    without records (`cutting`); request_records, response_records: how long each records field was that was not null, in order.
     handled_ms: the broker's clock when its handler began, 0 where nobody looked. wait_ns: how long it was parked, for records, replicas or
     members of a group to come, of the time between handled_ns and ready_ns; 0: it was not; -1 where nobody looked.
     """

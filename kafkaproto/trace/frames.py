@@ -33,7 +33,7 @@ START_BYTES = 8
 
 
 class Cut(NamedTuple):
-    """What is kept of a frame. records: how long each records field was that was not empty, in order. message: None: it cannot be read.
+    """What is kept of a frame. records: how long each records field was that was not null, in order. message: None: it cannot be read.
 
     message: as it was, its records are views of the frame.
     """
@@ -54,10 +54,10 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
         return header, Cut(bytes(view), (), None)
     try:
         api = codec(header.api_key, header.api_version)
-        message, _ = api.decode_request(view, at, len(view))
+        message, end = api.decode_request(view, at, len(view))
         if header.api_key in _SECRET:
             return header, _without_secret(view[:at], api.encode_request, message)
-        return header, Cut(*cut_produce(api, view, at, message), message)
+        return header, Cut(*cut_produce(api, view[:end], at, message), message)
     except ProtocolError:
         return header, Cut(bytes(view[:at]), (), None)
 
@@ -103,7 +103,7 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
 
 
 def cut_produce(api: Codec, frame: memoryview, body_at: int, request: Any) -> tuple[bytes, tuple[int, ...]]:
-    """A produce request without its records, and how long they were. body_at: where its header ends.
+    """A produce request without its records, and how long they were. frame: nothing is behind the message. body_at: where its header ends.
 
     Nearly all have one batch, which nothing follows but empty tags: those are not written anew, and in line.
     """

@@ -15,8 +15,9 @@ from broker.faults.rules import ForcedThrottle
 from broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
 from broker.testing.memory import VirtualCluster
-from broker.trace import LARGE_BYTES, _heads
+from broker.trace import LARGE_BYTES, Recorder, _heads
 from kafkaproto.api import ApiKey, codec
+from kafkaproto.flat import uvarint
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header
@@ -464,6 +465,51 @@ def test_what_is_large_does_not_wait_and_what_waits_is_handed_over_to_a_trace_th
     client.ask(metadata(), 9)
     bench.cluster.state.record(None)
     assert len(bench.exchanges) == 3
+
+
+def test_what_is_large_is_handed_over_alone() -> None:
+    pieces: list[int] = []
+    cluster = VirtualCluster()
+    cluster.state.record(Recorder(lambda _, entries: pieces.append(entries), 1000))
+    client = cluster.connect()
+    client.ask(metadata(), 9)
+    client.ask(metadata([f"{number:0200d}" for number in range(400)]), 9)
+    assert len(pieces) == 2 and pieces[1] == 1
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
+    together: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    entries: list[bytes] = []
+    cluster = VirtualCluster()
+    recorder = Recorder(lambda data, _: entries.append(data), together)
+    cluster.state.record(recorder)
+    clients = [cluster.connect() for _ in range(9)]
+    for number, client in enumerate(clients):
+        client.connection.received_ns = 2**63 if number == 4 else 1
+        context = recorder.begun(
+            (cluster.state.nodes[0], client.connection, 3, 9, 1, "c", 10, 0), None, memoryview(b"x" * 8), 0, 0, None
+        )
+        recorder.unanswered(context, 0, False, False)
+        recorder.ended(context, True)
+    cluster.state.record(None)
+    data = b"".join(entries)
+    assert data.count(b"x" * 8) == 8 and not any(client.connection.closed for client in clients)
+    assert len(caplog.records) == 1 and "cannot be written" in caplog.text
+
+
+@pytest.mark.parametrize(("version", "behind"), [(7, 4), (9, 2), (11, 2)])
+def test_bytes_behind_a_produce_do_not_look_like_its_end(bench: Bench, version: int, behind: int) -> None:
+    """The batch begins as the length of its field would, and with as many bytes behind that place is where the length would be."""
+    records = bytearray(batch(b"x" * 5000))
+    looks = struct.pack(">i", len(records)) if version < 9 else uvarint(len(records) + 1)
+    records[: len(looks)] = looks
+    bench.cluster.connect().send(produce("t", bytes(records)), version, trailing=bytes(behind))
+    [one] = bench.exchanges
+    _, request, _ = decoded(one)
+    [kept] = request.topic_data[0].partition_data
+    assert bytes(kept.records) == bytes(records[:HEADER_BYTES])
 
 
 @pytest.mark.parametrize("lost", [False, True])
