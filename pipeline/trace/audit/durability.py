@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, CONSUMED, ERROR, NAMED, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, NAMED, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,10 +15,11 @@ SEQUENCE_MASK = 0x7FFFFFFF
 def same_bytes(tables: Tables) -> DataFrame:
     """By their checksums. A broker that sets times, converts, compresses anew or compacts changes them, and is not asked. What only a leader had
     (acks=1) is asked of that broker."""
-    columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, ready_ns"
+    columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""
         SELECT f.run, f.seq, p.seq AS produced_seq, f.where_, f.partition, f.base_offset, p.last_offset AS produced_last_offset,
-               f.last_offset, p.crc AS produced_crc, f.crc, p.ready_ns AS before_ns, f.ready_ns AS then_ns,
+               f.last_offset, p.crc AS produced_crc, f.crc,
+               least(p.begun_ns, f.begun_ns) AS before_ns, greatest(p.ready_ns, f.ready_ns) AS then_ns,
                f.last_offset <> p.last_offset OR f.crc <> p.crc AS broken, CAST(1 AS double) AS excess
         FROM (SELECT {columns} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL) p
         JOIN (SELECT {columns} FROM audit_batches WHERE api = 'Fetch') f
@@ -59,13 +60,14 @@ def not_skipped(tables: Tables) -> DataFrame:
 
 def in_sequence(tables: Tables) -> DataFrame:
     """A producer's batches follow each other, as long as no offset is missing in between (compaction, or nobody read it): those of one answer,
-    and of all that consumers got of a partition those that came in different ones."""
+    and of all that consumers got of a partition of a broker those that came in different ones. One that begins at 0 may be new to the log,
+    which forgets producers that are gone for long."""
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
     in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches WHERE api = 'Fetch'"
     of_all = f"""
-        SELECT {of_batch}, min(seq) AS seq, min(ready_ns) AS first_ns, max(ready_ns) AS last_ns
-        FROM (SELECT {columns}, seq, ready_ns FROM {CONSUMED}) GROUP BY {of_batch}"""
+        SELECT {of_batch}, broker, life, min(seq) AS seq, min(begun_ns) AS first_ns, max(ready_ns) AS last_ns
+        FROM audit_consumed WHERE crc IS NOT NULL GROUP BY {of_batch}, broker, life"""
 
     def pairs(batches: str, of: str, ordered: str) -> DataFrame:
         return tables.sql(f"""
@@ -81,10 +83,12 @@ def in_sequence(tables: Tables) -> DataFrame:
                 WINDOW p AS (PARTITION BY {of}, stretch, producer_id, producer_epoch ORDER BY {ordered})
             )
             SELECT *, base_sequence <> expected AS broken, CAST(abs(base_sequence - expected) AS double) AS excess
-            FROM paired WHERE expected IS NOT NULL
+            FROM paired WHERE expected IS NOT NULL AND base_sequence > 0
         """)
 
-    apart = pairs(of_all, "run, where_, partition", "base_offset, last_offset, seq").where("before_seq <> seq")
+    apart = pairs(of_all, "run, broker, where_, partition, life", "base_offset, last_offset, seq").where(
+        "before_seq <> seq"
+    )
     return tables.uncut(
         pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
     ).drop("before_seq")

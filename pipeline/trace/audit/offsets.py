@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, CONSUMED, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
+from pipeline.trace.audit.rule import ALL, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -147,18 +147,17 @@ def ordered_offsets(tables: Tables) -> DataFrame:
 
 
 def epochs(tables: Tables) -> DataFrame:
-    """As they are stored, each batch with the one before: of those of one answer, and of the first and last ones of all answers to
+    """As they are stored, each batch with the one before: of those of one answer, and of the first and last ones of all answers of a broker to
     consumers, by their offsets."""
     of_batch = "run, where_, partition, base_offset, epoch"
-    columns = of_batch.replace("where_", NAMED)
-    in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches WHERE api = 'Fetch' AND epoch >= 0"
+    in_one = f"""
+        SELECT {of_batch.replace("where_", NAMED)}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches
+        WHERE api = 'Fetch' AND epoch >= 0"""
     ends = f"""
-        SELECT {of_batch}, min(seq) AS seq, min(ready_ns) AS first_ns, max(ready_ns) AS last_ns FROM (
-            SELECT {columns}, seq, ready_ns FROM (
-                SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM {CONSUMED} WHERE epoch >= 0
-                WINDOW a AS (PARTITION BY run, seq, topic, topic_id, partition))
-            WHERE ends)
-        GROUP BY {of_batch}"""
+        SELECT {of_batch}, broker, life, min(seq) AS seq, min(begun_ns) AS first_ns, max(ready_ns) AS last_ns FROM (
+            SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM audit_consumed WHERE epoch >= 0
+            WINDOW a AS (PARTITION BY run, seq, where_, partition))
+        WHERE ends GROUP BY {of_batch}, broker, life"""
 
     def pairs(batches: str, of: str, ordered: str) -> DataFrame:
         return tables.sql(f"""
@@ -169,7 +168,7 @@ def epochs(tables: Tables) -> DataFrame:
             WHERE before_epoch IS NOT NULL
         """)
 
-    apart = pairs(ends, "run, where_, partition", "base_offset, seq").where("before_seq <> seq")
+    apart = pairs(ends, "run, broker, where_, partition, life", "base_offset, seq").where("before_seq <> seq")
     return tables.uncut(
         pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
     ).drop("before_seq")

@@ -29,7 +29,7 @@ NAMES = tuple(TABLES)
 
 class Tables:
     """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
-    audit_partitions, audit_batches, audit_events and audit_state, and five more:
+    audit_partitions, audit_batches, audit_events and audit_state, and six more:
 
     audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
     audit_policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
@@ -37,6 +37,7 @@ class Tables:
     a log, or another log came in the place of one.
     audit_states_of: run, where_ (a topic's name), partition, states (at_ns, seq, leader, isr; null where that was not told), as they came: of
     runs that are told who leads, and who is in sync.
+    audit_consumed: batches that consumers got, with where_, and life: what was got in two lives may be of two logs.
     audit_gaps: run, entries (how many are missing, 0: nobody knows), gaps (from_ns, until_ns): when what a run lacks may have happened.
     Runs that lack nothing are not in it.
     """
@@ -61,6 +62,7 @@ class Tables:
         ):
             # Few rows that many rules join: made once.
             self.sql(query).coalesce(1).localCheckpoint().createOrReplaceTempView(name)
+        self.sql(CONSUMED).createOrReplaceTempView("audit_consumed")
         self._whole = self.sql("SELECT run FROM audit_gaps").isEmpty()
 
     @classmethod
@@ -217,14 +219,28 @@ counted otherwise, holes are known; what is behind a hole tells of it."""
 ALL = -1
 """acks of a Produce: every replica in sync has it before it is answered."""
 INT32_MAX = 2**31 - 1
-CONSUMED = """(
-    SELECT * FROM audit_batches LEFT ANTI JOIN (SELECT run, seq FROM audit_requests WHERE replica_id >= 0) USING (run, seq)
-    WHERE api = 'Fetch')"""
-"""What consumers got: it stays. What a follower gets may be above the high watermark, and others take its place."""
 READ_COMMITTED = 1
 """isolation of a Fetch or ListOffsets."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """What a partition is known by: its topic's name, or the id where nobody said whose that is."""
+
+
+CONSUMED = f"""
+    WITH followers AS (SELECT run, seq FROM audit_requests WHERE replica_id >= 0
+    ), got AS (
+        SELECT *, {NAMED} FROM audit_batches LEFT ANTI JOIN followers USING (run, seq) WHERE api = 'Fetch'
+    ), every AS (
+        SELECT run, flatten(collect_list(cuts)) AS cuts FROM (
+            SELECT run, cuts FROM audit_cuts_of WHERE where_ IS NULL UNION ALL SELECT run, gaps FROM audit_gaps)
+        GROUP BY run
+    ), timed AS (
+        SELECT /*+ BROADCAST(o), BROADCAST(e) */ g.*, concat(coalesce(o.cuts, array()), coalesce(e.cuts, array())) AS cuts
+        FROM got g LEFT JOIN audit_cuts_of o ON o.run = g.run AND o.where_ = g.where_ LEFT JOIN every e ON e.run = g.run
+    )
+    SELECT * EXCEPT (cuts), size(filter(cuts, c -> c.until_ns < begun_ns)) + size(filter(cuts, c -> c.from_ns <= ready_ns)) AS life
+    FROM timed"""
+"""What consumers get stays; what a follower gets may be above the high watermark, and others take its place. A life is what lies between two
+cuts, as is what was got while a cut may have been."""
 
 
 class Rule(NamedTuple):

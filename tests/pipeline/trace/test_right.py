@@ -220,22 +220,23 @@ def falls_in_the_life_behind() -> patched.Rows:
 # ---- what one log has, in whichever answers ------------------------------------------------------------------------------------
 
 
-def read_one_by_one(client: Proxied, topic_id: bytes, *sequences: int) -> None:
-    """What an idempotent producer writes; each batch is in an answer of its own."""
-    for offset, sequence in enumerate(sequences):
-        one = build_batch([NewRecord(b"x", None, EPOCH_MS)], producer_id=7, producer_epoch=0, base_sequence=sequence)
-        client.send(produce("t", one, acks=-1), 9)
-        client.send(fetch(("", 0, offset), topic_ids={"": topic_id}, version=13), 13)
+def numbered(sequence: int, records: int = 1, producer: int = 7, at_ms: int = EPOCH_MS) -> Any:
+    """What an idempotent producer writes."""
+    some = [NewRecord(b"x", None, at_ms)] * records
+    return produce("t", build_batch(some, producer_id=producer, producer_epoch=0, base_sequence=sequence), acks=-1)
 
 
 def read_of_lives(*lives: tuple[int, ...]) -> patched.Rows:
-    """Each of a log that comes in the place of the one before."""
+    """Each of a log that comes in the place of the one before. Each batch is in an answer of its own."""
     cluster = VirtualCluster()
     client = Proxied(cluster)
     for sequences in lives:
         cluster.topic("t")
         client.send(metadata(["t"]), 12)
-        read_one_by_one(client, cluster.state.controller.image.topics["t"].topic_id, *sequences)
+        by_id = {"topic_ids": {"": cluster.state.controller.image.topics["t"].topic_id}, "version": 13}
+        for offset, sequence in enumerate(sequences):
+            client.send(numbered(sequence), 9)
+            client.send(fetch(("", 0, offset), **by_id), 13)
         cluster.state.controller.delete_topic("t")
         cluster.advance(10)
     made = rows_of(client.entries)
@@ -257,6 +258,103 @@ def goes_on_with_its_sequence_in_the_next_life() -> patched.Rows:
 def leaves_a_number_out_from_answer_to_answer() -> patched.Rows:
     made = read_of_lives((0, 1, 2))
     fetched_batches(made)[2]["base_sequence"] = 3
+    return made
+
+
+@wrong("15")
+def leaves_a_number_out_in_a_life_that_begins_as_the_one_before() -> patched.Rows:
+    made = read_of_lives((0, 1), (0, 1, 2))
+    fetched_batches(made)[-1]["base_sequence"] = 3
+    return made
+
+
+@right
+def is_read_here_and_there_where_the_log_before_was_read_whole() -> patched.Rows:
+    cluster = VirtualCluster()
+    entries = recorded(cluster)
+    client = cluster.connect()
+    for read in ((0, 1, 2, 3, 4), (0, 4)):
+        cluster.topic("t")
+        for number in range(5):
+            client.ask(numbered(number, producer=len(read)), 9)
+        for offset in read:
+            client.ask(fetch(("t", 0, offset), partition_max=1), 12)
+            cluster.advance(10)
+        cluster.state.controller.delete_topic("t")
+        cluster.advance(10)
+    made = rows_of(entries)
+    assert [row["base_offset"] for row in fetched_batches(made)] == [0, 1, 2, 3, 4, 0, 4]
+    return made
+
+
+@right
+def is_read_by_an_old_consumer_in_the_middle() -> patched.Rows:
+    """KIP-31: what it gets is converted, and tells no producer."""
+    cluster = VirtualCluster()
+    entries = recorded(cluster)
+    cluster.topic("t")
+    client = cluster.connect()
+    for number in range(3):
+        client.ask(numbered(2 * number, records=2), 9)
+    client.ask(fetch(("t", 0, 0), partition_max=1), 12)
+    client.ask(fetch(("t", 0, 2), partition_max=80), 3)
+    client.ask(fetch(("t", 0, 4)), 12)
+    made = rows_of(entries)
+    assert [row["producer_id"] for row in fetched_batches(made)] == [7, -1, -1, 7]
+    return made
+
+
+@wrong("15")
+def leaves_numbers_out_behind_what_an_old_consumer_read() -> patched.Rows:
+    made = is_read_by_an_old_consumer_in_the_middle()
+    middle, last = fetched_batches(made)[1], fetched_batches(made)[-1]
+    fetched_batches(made)[0]["last_offset"] = 3
+    middle["last_offset"] = middle["base_offset"]
+    last["base_sequence"] = 6
+    return made
+
+
+@right
+def begins_at_0_again_when_the_log_has_forgotten_it() -> patched.Rows:
+    cluster = VirtualCluster(
+        1, {"producer.id.expiration.ms": "1000", "producer.id.expiration.check.interval.ms": "500"}
+    )
+    entries = recorded(cluster)
+    cluster.topic("t")
+    client = cluster.connect()
+    for offset, sequence in enumerate((0, 1, 0)):
+        cluster.advance(5000 if offset == 2 else 10)
+        client.ask(numbered(sequence, at_ms=cluster.now_ms), 9)
+        client.ask(fetch(("t", 0, offset)), 12)
+    made = rows_of(entries)
+    assert [row["base_sequence"] for row in fetched_batches(made)] == [0, 1, 0]
+    return made
+
+
+@right
+def is_held_back_while_its_topic_is_made_again() -> patched.Rows:
+    """KIP-219: before 2.0 an answer waits with its records; what is at their offsets then is another log's."""
+    cluster = VirtualCluster(release_name="1.1")
+    entries = recorded(cluster)
+    cluster.topic("t")
+    writer, other, held = (cluster.connect(client_id=name) for name in ("w", "r", "held"))
+    writer.ask(numbered(0), 3)
+    writer.ask(numbered(1), 3)
+    writer.ask(produce("t", batch_of_bytes(8000), acks=-1), 3)
+    limit(cluster, client_id="held", consumer_byte_rate=1000.0)
+    for offset in (2, 0):
+        held.send(fetch(("t", 0, offset), version=6), 6)
+        cluster.advance(1)
+    cluster.state.controller.delete_topic("t")
+    cluster.advance(10)
+    cluster.topic("t")
+    for sequence, producer in ((0, 9), (1, 9), (0, 7)):
+        writer.ask(numbered(sequence, producer=producer), 3)
+    cluster.advance(60_000)
+    other.send(fetch(("t", 0, 2), version=6), 6)
+    cluster.advance(60_000)
+    made = rows_of(entries)
+    assert [row["held"] for row in made["requests"] if row["api"] == "Fetch"] == [True] * 3
     return made
 
 
