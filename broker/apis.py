@@ -336,18 +336,16 @@ def _send(
     out, splices, size = frame
     context.node.journal.request(context, throttle_ms, size)
     buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
-    recorder = context.node.recorder
-    if recorder is not None and context.traced:
-        recorder.answered(context, api, out, splices, size, throttle_ms, not muted)
+    if context.traced:
+        context.answered(out, splices, throttle_ms, not muted)
     asker.answer(buffers, throttle_ms if muted else 0, False, context.now_ms)
 
 
 def _send_nothing(context: RequestContext, asker: Asker, close: bool, throttle_ms: int, mute_ms: int) -> None:
     """acks=0."""
     context.node.journal.request(context, throttle_ms, 0)
-    recorder = context.node.recorder
-    if recorder is not None and context.traced:
-        recorder.unanswered(context, throttle_ms, close, mute_ms != throttle_ms)
+    if context.traced:
+        context.unanswered(throttle_ms, close, mute_ms != throttle_ms)
     asker.answer(None, mute_ms, close, context.now_ms)
 
 

@@ -54,6 +54,13 @@ class RequestContext:
     def woken(self) -> None:
         """What it waited for is there, or its time is over: its answer is about to be made."""
 
+    def answered(self, out: bytearray, splices: list[tuple[int, Any]], throttle_ms: int, held: bool) -> None:
+        """Its answer is made, and about to go out: `out` is its frame with its length, into which `splices` go. held: it waits for its
+        throttle to be over. Called only where it is `traced`, as the next."""
+
+    def unanswered(self, throttle_ms: int, closes: bool, held: bool) -> None:
+        """acks=0: it is done, and nothing goes back."""
+
     def open_mutations(self, strict: bool) -> MutationCharge:
         """For a handler that creates or deletes partitions: where it pays. strict: clients of this version know error 89."""
         self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)

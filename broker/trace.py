@@ -18,20 +18,24 @@ from broker.clock import monotonic_ns
 from broker.fetch.read import Reader
 from broker.log.files import FileRange
 from broker.registry import RequestContext
-from kafkaproto.api import ApiKey, Codec
+from kafkaproto.api import ApiKey, Codec, codec
+from kafkaproto.errors import DecodeError
 from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.header import decode_request_header
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
 from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
 from kafkaproto.trace.format import (
     ANSWERED,
     BEGINS,
     CLOSES,
+    EXCHANGE,
     HELD,
     UNANSWERED,
     Buffer,
     Positions,
     State,
     event,
+    exchange_layout,
     packed_exchange,
     state,
     state_of_one,
@@ -52,6 +56,7 @@ logger = logging.getLogger("kafkaproto.trace")
 READ_BYTES = 64 * 1024
 LARGE_BYTES = 64 * 1024
 """What is larger does not wait, so that what waits takes little, and goes alone, so that nothing is dropped with it."""
+_PRODUCE = int(ApiKey.PRODUCE)
 IN_THE_CLUSTER = -1
 """The broker of events that no broker has for itself."""
 LARGE_BATCH_BYTES = 8 * 1024
@@ -65,26 +70,22 @@ Told = tuple["Node", "Peer", int, int, int, str | None, int, int]
 class Traced(RequestContext):
     """One request on its way: what the trace of `recorder` has of it until it is answered, and its answer until that is out.
 
-    Made by `Recorder.begun` alone. silent: it awaits no answer (acks=0). ready_ns: 0: its answer is not made; what follows is told then.
-    out, splices: what `_cut_response` takes.
+    Made by `Recorder.begun` alone. kept: what is left of its frame, and how long its records were. ready_ns: 0: its answer is not made; what
+    follows is told then. out: its answer with its length, and without what `splices` put into it.
     """
 
     __slots__ = (
         "flags",
-        "flexible",
         "handled_ms",
         "handled_ns",
+        "kept",
         "out",
         "parked_ns",
         "ready_ns",
         "received_ns",
         "recorder",
-        "records",
-        "request",
-        "response_bytes",
         "sent_ns",
         "seq",
-        "silent",
         "splices",
         "throttle_ms",
         "wait_ns",
@@ -95,19 +96,15 @@ class Traced(RequestContext):
     received_ns: int
     handled_ns: int
     handled_ms: int
-    request: bytes
-    records: tuple[int, ...]
-    silent: bool
+    kept: tuple[Buffer, tuple[int, ...]]
     parked_ns: int
     wait_ns: int
     ready_ns: int
     sent_ns: int
     throttle_ms: int
     flags: int
-    response_bytes: int
     out: Buffer
     splices: Sequence[tuple[int, Any]]
-    flexible: bool
 
     def parked(self) -> None:
         self.parked_ns = monotonic_ns()
@@ -116,19 +113,38 @@ class Traced(RequestContext):
         if self.parked_ns:
             self.wait_ns = monotonic_ns() - self.parked_ns
 
-    def without_answer(self, throttle_ms: int, flags: int) -> None:
-        """There is none, and will be none."""
+    def answered(self, out: bytearray, splices: Sequence[tuple[int, Any]], throttle_ms: int, held: bool) -> None:
         self.ready_ns = monotonic_ns()
         self.throttle_ms = throttle_ms
-        self.flags = flags
-        self.response_bytes = 0
-        self.out = b""
+        self.flags = _ANSWERED_AND_HELD if held else ANSWERED
+        self.out = out
+        self.splices = splices
+
+    def unanswered(self, throttle_ms: int, closes: bool, held: bool) -> None:
+        self.ready_ns = monotonic_ns()
+        self.throttle_ms = throttle_ms
+        self.flags = (CLOSES if closes else 0) | (HELD if held else 0)
+        self.out = _NO_ANSWER
         self.splices = ()
-        self.flexible = False
+
+    @property
+    def silent(self) -> bool:
+        """It awaits no answer: a produce with acks=0."""
+        if self.api_key != ApiKey.PRODUCE:
+            return False
+        frame = memoryview(self.kept[0])
+        try:
+            header, at = decode_request_header(frame, 0, len(frame))
+            request, _ = codec(header.api_key, header.api_version).decode_request(frame, at, len(frame))
+        except DecodeError:  # of a message that cannot be cut only the header is kept
+            return False
+        return bool(request.acks == 0)
 
 
-Waiting = bytes | Traced | tuple[Callable[..., bytes], int, *tuple[int, ...]]
-"""An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what."""
+_ANSWERED_AND_HELD = ANSWERED | HELD
+_NO_ANSWER = bytes(LENGTH_BYTES)
+Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
+"""An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what, its number second."""
 
 
 class Recorder:
@@ -151,7 +167,14 @@ class Recorder:
         if self._waiting:
             waiting = self._waiting.copy()
             self._waiting.clear()  # in its place: who tells of moves has this list
-            self._sink(b"".join([_packed_late(one) for one in waiting]), len(waiting))
+            try:
+                pieces = [
+                    _packed(one) if isinstance(one, Traced) else one[0](*one[1]) if isinstance(one, tuple) else one
+                    for one in waiting
+                ]
+            except struct.error:
+                pieces = [_packed_if_it_can(one) for one in waiting]
+            self._sink(b"".join(pieces), len(waiting))
 
     def _keep(self, one: Waiting) -> None:
         large = type(one) is bytes and len(one) > LARGE_BYTES
@@ -168,25 +191,19 @@ class Recorder:
         and it is about to be answered all the same (KIP-511).
         """
         handled_ns = monotonic_ns()
-        silent = False
-        records: tuple[int, ...] = ()
-        if api is None:
-            kept, records = cut_unhandled(frame)
-        elif api.key == ApiKey.PRODUCE:
-            kept, records = cut_produce(api, frame if end == len(frame) else frame[:end], body_at, request)
-            silent = request.acks == 0
-        else:
-            kept = bytes(frame)
         traced = Traced(*told)
+        if api is None:
+            traced.kept = cut_unhandled(frame)
+        elif api.key == _PRODUCE:
+            traced.kept = cut_produce(api, frame, body_at, end, request)
+        else:
+            traced.kept = bytes(frame), ()
         peer = traced.peer
         traced.recorder = self
         traced.seq = next(self._seq)
         traced.received_ns = peer.received_ns or handled_ns
         traced.handled_ns = handled_ns
         traced.handled_ms = traced.now_ms
-        traced.request = kept
-        traced.records = records
-        traced.silent = silent
         traced.parked_ns = traced.wait_ns = traced.ready_ns = 0
         peer.outgoing = traced
         return traced
@@ -225,33 +242,6 @@ class Recorder:
             api.encode_response(message, out, splices)
         splices[:] = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
 
-    def answered(
-        self,
-        context: RequestContext,
-        api: Codec,
-        out: bytearray,
-        splices: list[tuple[int, Any]],
-        size_bytes: int,
-        throttle_ms: int,
-        held: bool,
-    ) -> None:
-        """The answer is made, and about to go out: `out` is its frame with its length, into which `splices` go."""
-        assert isinstance(context, Traced)
-        traced = context  # in line: every answer comes by
-        traced.ready_ns = monotonic_ns()
-        traced.throttle_ms = throttle_ms
-        traced.flags = ANSWERED | HELD if held else ANSWERED
-        traced.response_bytes = size_bytes
-        traced.out = out
-        traced.splices = splices
-        traced.flexible = api.flexible
-
-    def unanswered(self, context: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
-        """acks=0: it is done, and nothing goes back."""
-        flags = (CLOSES if closes else 0) | (HELD if held else 0)
-        assert isinstance(context, Traced)
-        context.without_answer(throttle_ms, flags)
-
     def ended(self, traced: Traced, sent: bool) -> None:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
         the connection went before it was out, or made. One that began in another recorder's trace has a number of that, and is left out."""
@@ -261,20 +251,23 @@ class Recorder:
             self._give_up(traced)
         traced.sent_ns = monotonic_ns() if sent else 0
         if traced.splices:  # of records in files, which may go
-            self._keep(_packed(traced, *_cut_response(traced.out, traced.splices, traced.flexible)))
+            self._keep(_packed_with_records(traced))
             return
-        large = len(traced.request) + traced.response_bytes > LARGE_BYTES
-        if large:
+        waiting = self._waiting
+        if len(traced.kept[0]) + len(traced.out) > LARGE_BYTES:
             self.flush()
-        self._waiting.append(traced)
-        if large or len(self._waiting) >= self._together:
+            waiting.append(traced)
+            self.flush()
+            return
+        waiting.append(traced)
+        if len(waiting) >= self._together:
             self.flush()
 
     def _give_up(self, traced: Traced) -> None:
         """The connection went before there was an answer; what was asked for may be done all the same."""
         node = traced.node
         traced.woken()
-        traced.without_answer(0, 0)
+        traced.unanswered(0, False, False)
         traced.now_ms = node.turn.now_ms
         if not traced.silent:
             self._trouble(traced.now_ms, node.broker_id, traced.peer, traced.seq, UNANSWERED)
@@ -299,23 +292,28 @@ class Recorder:
         # Moves are not counted: an exchange follows, or who flushes.
         keep: Callable[[Waiting], None] = self._keep if self._together == 1 else self._waiting.append
         stable, seq, broker_id, log = Reader.last_stable_offset, self._seq, partition.broker_id, partition.log
-        told = state_of_one(partition.topic, partition.index)
+        pack, head, place, name = state_of_one(partition.topic, partition.index)
         flags = BEGINS if begins else 0
 
         def advanced() -> None:
             nonlocal flags
             keep(
                 (
-                    told,
-                    next(seq),
-                    broker_id,
-                    turn.now_ms,
-                    monotonic_ns(),
-                    flags,
-                    log.high_watermark,
-                    stable(partition),
-                    log.log_start_offset,
-                    log.log_end_offset,
+                    pack,
+                    (
+                        head,
+                        next(seq),
+                        broker_id,
+                        turn.now_ms,
+                        monotonic_ns(),
+                        place,
+                        flags,
+                        log.high_watermark,
+                        stable(partition),
+                        log.log_start_offset,
+                        log.log_end_offset,
+                        name,
+                    ),
                 )
             )
             flags = 0
@@ -363,21 +361,30 @@ class Recorder:
         self.event(seen.at_ms, seen.broker_id, "throttle", facts)
 
 
-def _packed_late(one: Waiting) -> bytes:
+def _packed_if_it_can(one: Waiting) -> bytes:
+    """Where the file has no room for a number: that entry's sequence number is missing, and nothing else."""
     try:
         if isinstance(one, Traced):
-            return _packed(one, one.out[LENGTH_BYTES:], ())
-        return one if isinstance(one, bytes) else one[0](*one[1:])
-    except (
-        struct.error
-    ) as error:  # a number that the file has no room for: its sequence number is missing, and nothing else
-        seq = one.seq if isinstance(one, Traced) else one[1]
+            return _packed(one)
+        return one if isinstance(one, bytes) else one[0](*one[1])
+    except struct.error as error:
+        seq = one.seq if isinstance(one, Traced) else one[1][1] if isinstance(one, tuple) else "?"
         logger.error("entry %s of the trace cannot be written: %s", seq, error)
         return b""
 
 
-def _packed(traced: Traced, response: Buffer, lengths: tuple[int, ...]) -> bytes:
-    return packed_exchange(
+def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
+    """`packed_exchange` in line. response: what is left of an answer that had records; lengths: how long they were."""
+    request, records = traced.kept
+    response_bytes = len(traced.out) - LENGTH_BYTES
+    if response is None:
+        response = traced.out[LENGTH_BYTES:]
+    else:
+        response_bytes += sum(lengths)
+    size, pack = exchange_layout(len(records) + len(lengths))
+    fixed = pack(
+        size + len(request) + len(response),
+        EXCHANGE,
         traced.seq,
         traced.node.broker_id,
         traced.peer.connection_id,
@@ -389,14 +396,22 @@ def _packed(traced: Traced, response: Buffer, lengths: tuple[int, ...]) -> bytes
         traced.throttle_ms,
         traced.flags,
         traced.size_bytes,
-        traced.response_bytes,
-        traced.request,
-        response,
-        traced.records,
-        lengths,
+        response_bytes,
+        len(request),
+        len(response),
+        len(records),
+        len(lengths),
         traced.handled_ms,
         traced.wait_ns,
+        *records,
+        *lengths,
     )
+    return b"".join((fixed, request, response))
+
+
+def _packed_with_records(traced: Traced) -> bytes:
+    flexible = codec(traced.api_key, traced.api_version).flexible
+    return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 
 
 def _positions(partition: Partition, begins: bool) -> Positions:

@@ -35,6 +35,8 @@ _STATE = Struct(">QiqqH")
 """seq, broker, clock ms, at (ns), how many logs."""
 _POSITIONS = Struct(">HiBqqqq")
 """Of each log: bytes of the topic's name, which comes behind it, partition, flags, high watermark, last stable offset, start, end."""
+_ONE_LOG = Struct(">HHi")
+"""What is always the same where there is one log: the end of `_STATE`, and the beginning of `_POSITIONS`."""
 
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
@@ -165,9 +167,9 @@ def packed_exchange(
     wait_ns: int,
 ) -> bytes:
     """`exchange` for who has its fields and makes no object of them: many may come in a second."""
-    layout = _exchange_entry(len(request_records) + len(response_records))
-    fixed = layout.pack(
-        layout.size - _LENGTH_AND_KIND.size + len(request) + len(response),
+    size, pack = exchange_layout(len(request_records) + len(response_records))
+    fixed = pack(
+        size + len(request) + len(response),
         EXCHANGE,
         seq,
         broker,
@@ -194,9 +196,11 @@ def packed_exchange(
 
 
 @cache
-def _exchange_entry(lengths: int) -> Struct:
-    """Of an exchange with so many record fields, up to its frames."""
-    return Struct(f"{_LENGTH_AND_KIND.format}{_EXCHANGE.format[1:]}{lengths}I")
+def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
+    """Of an exchange with so many record fields, up to its frames: its size as an entry tells it, and what packs it: that size with the
+    frames', `EXCHANGE`, what `packed_exchange` takes (of frames and record fields how many), and how long each field was."""
+    layout = Struct(f"{_LENGTH_AND_KIND.format}{_EXCHANGE.format[1:]}{lengths}I")
+    return layout.size - _LENGTH_AND_KIND.size, layout.pack
 
 
 @cache
@@ -217,25 +221,22 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
     return _LENGTH_AND_KIND.pack(len(told), EVENT) + told
 
 
-def state_of_one(topic: str, partition: int) -> Callable[..., bytes]:
-    """`state` for who tells of the same log again and again.
+class StateOfOne(NamedTuple):
+    """`state` for who tells of the same log again and again. pack: takes head; seq, broker, clock_ms, at_ns; log; flags for begins and the
+    four offsets; name."""
 
-    It takes seq, broker, clock_ms and at_ns, flags for begins, and the four offsets.
-    """
+    pack: Callable[..., bytes]
+    head: bytes
+    log: bytes
+    name: bytes
+
+
+def state_of_one(topic: str, partition: int) -> StateOfOne:
     name = topic.encode()
-    layout = Struct(f">IB{_STATE.format[1:]}{_POSITIONS.format[1:]}{len(name)}s")
-    size, name_bytes = layout.size - _LENGTH_AND_KIND.size, len(name)
-
-    pack = layout.pack
-
-    def told(
-        seq: int, broker: int, clock_ms: int, at_ns: int, flags: int, high: int, stable: int, start: int, end: int
-    ) -> bytes:
-        return pack(
-            size, STATE, seq, broker, clock_ms, at_ns, 1, name_bytes, partition, flags, high, stable, start, end, name
-        )
-
-    return told
+    log = _ONE_LOG.pack(1, len(name), partition)
+    layout = Struct(f">{_LENGTH_AND_KIND.size}sQiqq{len(log)}sBqqqq{len(name)}s")
+    head = _LENGTH_AND_KIND.pack(layout.size - _LENGTH_AND_KIND.size, STATE)
+    return StateOfOne(layout.pack, head, log, name)
 
 
 def encoded(entry: Entry) -> bytes:

@@ -25,8 +25,10 @@ _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 _LENGTH = Struct(">i")
 _NO_TAGS = bytes(3)
 """Of a partition, of its topic and of the request, all empty."""
-_ONE_HEAD, _ONE_HEAD_FLEXIBLE = _LENGTH.pack(HEADER_BYTES), uvarint(HEADER_BYTES + 1)
+_LENGTH_AND_HEAD_BYTES = _LENGTH.size + HEADER_BYTES
+_ONE_HEAD_FLEXIBLE = uvarint(HEADER_BYTES + 1)
 """How long a records field is that has the header of one batch."""
+_length_and_magic, _put_length = LENGTH_AND_MAGIC.unpack_from, _LENGTH.pack_into
 
 START_BYTES = 8
 """Key, version and correlation id, which every request begins with."""
@@ -57,7 +59,8 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
         message, end = api.decode_request(view, at, len(view))
         if header.api_key in _SECRET:
             return header, _without_secret(view[:at], api.encode_request, message)
-        return header, Cut(*cut_produce(api, view[:end], at, message), message)
+        kept, records = cut_produce(api, view, at, end, message)
+        return header, Cut(bytes(kept), records, message)
     except ProtocolError:
         return header, Cut(bytes(view[:at]), (), None)
 
@@ -102,28 +105,27 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
         return Cut(bytes(view[:at]), (), None)
 
 
-def cut_produce(api: Codec, frame: memoryview, body_at: int, request: Any) -> tuple[bytes, tuple[int, ...]]:
-    """A produce request without its records, and how long they were. frame: nothing is behind the message. body_at: where its header ends.
+def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: Any) -> tuple[Buffer, tuple[int, ...]]:
+    """A produce request without its records, and how long they were. body_at: where its header ends. end: where the message does.
 
-    Nearly all have one batch, which nothing follows but empty tags: those are not written anew, and in line.
+    Nearly all have one batch, which nothing follows, or nothing but empty tags: those are not written anew, and in line.
     """
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
         records = partitions[0].records
         if records is not None and (length := len(records)) >= HEADER_BYTES:
-            told, magic = LENGTH_AND_MAGIC.unpack_from(records)
+            told, magic = _length_and_magic(records)
             if told + PREFIX_BYTES == length and magic == MAGIC:
                 if not api.flexible:
-                    begin = len(frame) - length - _LENGTH.size
-                    if begin >= 0 and _LENGTH.unpack_from(frame, begin)[0] == length:
-                        return b"".join((frame[:begin], _ONE_HEAD, records[:HEADER_BYTES])), (length,)
-                else:
-                    announced = uvarint(length + 1)
-                    end = len(frame) - len(_NO_TAGS)
-                    begin = end - length - len(announced)
-                    if begin >= 0 and frame[begin : end - length] == announced and frame[end:] == _NO_TAGS:
-                        kept = b"".join((frame[:begin], _ONE_HEAD_FLEXIBLE, records[:HEADER_BYTES], _NO_TAGS))
-                        return kept, (length,)
+                    kept = bytearray(frame[: end - length + HEADER_BYTES])
+                    _put_length(kept, len(kept) - _LENGTH_AND_HEAD_BYTES, HEADER_BYTES)
+                    return kept, (length,)
+                announced = uvarint(length + 1)
+                behind = end - len(_NO_TAGS)
+                begin = behind - length - len(announced)
+                if begin >= 0 and frame[begin : behind - length] == announced and frame[behind:end] == _NO_TAGS:
+                    parts = frame[:begin], _ONE_HEAD_FLEXIBLE, records[:HEADER_BYTES], _NO_TAGS
+                    return b"".join(parts), (length,)
     out = bytearray(frame[:body_at])
     splices: list[tuple[int, Any]] = []
     with without_records([p for topic in topics for p in topic.partition_data if p.records is not None]):

@@ -491,7 +491,7 @@ def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
         context = recorder.begun(
             (cluster.state.nodes[0], client.connection, 3, 9, 1, "c", 10, 0), None, memoryview(b"x" * 8), 0, 0, None
         )
-        recorder.unanswered(context, 0, False, False)
+        context.unanswered(0, False, False)
         recorder.ended(context, True)
     cluster.state.record(None)
     data = b"".join(entries)
