@@ -408,7 +408,7 @@ class Cluster:
             node.recorder = recorder
             node.replicas.watch(None if recorder is None else partial(recorder.watch, self.turn))
         if before is not None:
-            before.flush()
+            before.end()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
         """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""

@@ -80,7 +80,6 @@ class Traced(RequestContext):
         "handled_ns",
         "kept",
         "out",
-        "parked_ns",
         "ready_ns",
         "received_ns",
         "recorder",
@@ -97,7 +96,6 @@ class Traced(RequestContext):
     handled_ns: int
     handled_ms: int
     kept: tuple[Buffer, tuple[int, ...]]
-    parked_ns: int
     wait_ns: int
     ready_ns: int
     sent_ns: int
@@ -107,11 +105,11 @@ class Traced(RequestContext):
     splices: Sequence[tuple[int, Any]]
 
     def parked(self) -> None:
-        self.parked_ns = monotonic_ns()
+        self.wait_ns = -monotonic_ns()
 
     def woken(self) -> None:
-        if self.parked_ns:
-            self.wait_ns = monotonic_ns() - self.parked_ns
+        if self.wait_ns < 0:
+            self.wait_ns += monotonic_ns()
 
     def answered(self, out: bytearray, splices: Sequence[tuple[int, Any]], throttle_ms: int, held: bool) -> None:
         self.ready_ns = monotonic_ns()
@@ -176,6 +174,11 @@ class Recorder:
                 pieces = [_packed_if_it_can(one) for one in waiting]
             self._sink(b"".join(pieces), len(waiting))
 
+    def end(self) -> None:
+        """Nothing more is recorded: what is in progress belongs to nobody's trace, as its answer would be made by other rules."""
+        self.flush()
+        self._sink = lambda _data, _entries: None
+
     def _keep(self, one: Waiting) -> None:
         large = type(one) is bytes and len(one) > LARGE_BYTES
         if large:
@@ -204,7 +207,7 @@ class Recorder:
         traced.received_ns = peer.received_ns or handled_ns
         traced.handled_ns = handled_ns
         traced.handled_ms = traced.now_ms
-        traced.parked_ns = traced.wait_ns = traced.ready_ns = 0
+        traced.wait_ns = traced.ready_ns = 0
         peer.outgoing = traced
         return traced
 
@@ -242,13 +245,14 @@ class Recorder:
             api.encode_response(message, out, splices)
         splices[:] = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
 
-    def ended(self, traced: Traced, sent: bool) -> None:
-        """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it. Or
-        the connection went before it was out, or made. One that began in another recorder's trace has a number of that, and is left out."""
-        if traced.recorder is not self:
-            return
+    def unsent(self, traced: Traced) -> None:
+        """The connection went before the answer was out, or made."""
         if not traced.ready_ns:
             self._give_up(traced)
+        self.done(traced, False)
+
+    def done(self, traced: Traced, sent: bool = True) -> None:
+        """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it."""
         traced.sent_ns = monotonic_ns() if sent else 0
         if traced.splices:  # of records in files, which may go
             self._keep(_packed_with_records(traced))
@@ -376,14 +380,15 @@ def _packed_if_it_can(one: Waiting) -> bytes:
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
     """`packed_exchange` in line. response: what is left of an answer that had records; lengths: how long they were."""
     request, records = traced.kept
-    response_bytes = len(traced.out) - LENGTH_BYTES
+    request_left = len(request)
+    response_left = response_bytes = len(traced.out) - LENGTH_BYTES
     if response is None:
         response = traced.out[LENGTH_BYTES:]
     else:
-        response_bytes += sum(lengths)
+        response_left, response_bytes = len(response), response_bytes + sum(lengths)
     size, pack = exchange_layout(len(records) + len(lengths))
     fixed = pack(
-        size + len(request) + len(response),
+        size + request_left + response_left,
         EXCHANGE,
         traced.seq,
         traced.node.broker_id,
@@ -397,8 +402,8 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
         traced.flags,
         traced.size_bytes,
         response_bytes,
-        len(request),
-        len(response),
+        request_left,
+        response_left,
         len(records),
         len(lengths),
         traced.handled_ms,

@@ -188,8 +188,7 @@ class Connection:
         outgoing = self.outgoing
         if outgoing is not None:
             self.outgoing = None
-            if self.node.recorder is not None:
-                self.node.recorder.ended(outgoing, True)
+            outgoing.recorder.done(outgoing)
         self.state = after(self.state, MuteEvent.RESPONSE_SENT)
         if self._close_after_write:
             self.close("a produce with acks=0 failed")
@@ -243,8 +242,8 @@ class Connection:
     def _record_unsent(self) -> None:
         """The answer of the request in progress did not get out, or there will be none."""
         outgoing, self.outgoing = self.outgoing, None
-        if outgoing is not None and self.node.recorder is not None:
-            self.node.recorder.ended(outgoing, False)
+        if outgoing is not None:
+            outgoing.recorder.unsent(outgoing)
 
     def _watch_idle(self, now_ms: int) -> None:
         """T-11: neither a mute nor a request in progress keeps an idle connection open."""

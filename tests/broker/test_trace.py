@@ -492,7 +492,7 @@ def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
             (cluster.state.nodes[0], client.connection, 3, 9, 1, "c", 10, 0), None, memoryview(b"x" * 8), 0, 0, None
         )
         context.unanswered(0, False, False)
-        recorder.ended(context, True)
+        recorder.done(context)
     cluster.state.record(None)
     data = b"".join(entries)
     assert data.count(b"x" * 8) == 8 and not any(client.connection.closed for client in clients)
