@@ -402,12 +402,15 @@ class Cluster:
         self.controller.create_topic(topic)
 
     def record(self, recorder: Recorder | None) -> None:
-        """Tell somebody of all traffic from now on; None: nobody any more."""
+        """Tell somebody of all traffic from now on; None: nobody any more. Who was told before has its end: one that has ended raises
+        ValueError here."""
+        if recorder is not None and recorder.ended:
+            raise ValueError("this recorder has ended with its trace: make another")
         before, self.journal.recorder = self.journal.recorder, recorder
         for node in self.nodes:
             node.recorder = recorder
             node.replicas.watch(None if recorder is None else partial(recorder.watch, self.turn))
-        if before is not None:
+        if before is not None and before is not recorder:
             before.end()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:

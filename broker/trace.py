@@ -19,7 +19,7 @@ from broker.fetch.read import Reader
 from broker.log.files import FileRange
 from broker.registry import RequestContext
 from kafkaproto.api import ApiKey, Codec, codec
-from kafkaproto.errors import DecodeError
+from kafkaproto.errors import DecodeError, ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.header import decode_request_header
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
@@ -159,6 +159,7 @@ class Recorder:
         self._waiting: list[Waiting] = []
         """In their order."""
         self._seq = itertools.count(1)
+        self.ended = False
 
     def flush(self) -> None:
         """Hand over what waits."""
@@ -175,8 +176,9 @@ class Recorder:
             self._sink(b"".join(pieces), len(waiting))
 
     def end(self) -> None:
-        """Nothing more is recorded: what is in progress belongs to nobody's trace, as its answer would be made by other rules."""
+        """Nothing more is recorded, ever: what is in progress belongs to nobody's trace, as its answer would be made by other rules."""
         self.flush()
+        self.ended = True
         self._sink = lambda _data, _entries: None
 
     def _keep(self, one: Waiting) -> None:
@@ -198,7 +200,10 @@ class Recorder:
         if api is None:
             traced.kept = cut_unhandled(frame)
         elif api.key == _PRODUCE:
-            traced.kept = cut_produce(api, frame, body_at, end, request)
+            try:
+                traced.kept = cut_produce(api, frame, body_at, end, request)
+            except ProtocolError:  # what could be read cannot always be written: a text that is no UTF-8 grows
+                traced.kept = bytes(frame[:body_at]), ()
         else:
             traced.kept = bytes(frame), ()
         peer = traced.peer

@@ -512,6 +512,48 @@ def test_bytes_behind_a_produce_do_not_look_like_its_end(bench: Bench, version: 
     assert bytes(kept.records) == bytes(records[:HEADER_BYTES])
 
 
+@pytest.mark.parametrize("whose", ["partition", "topic", "request"])
+def test_a_tag_that_ends_as_records_do_does_not_let_records_into_the_trace(bench: Bench, whose: str) -> None:
+    """Its content is a field of the same length, and its last byte the first of three that look like no tags."""
+    records = batch(b"secret" * 20)
+    asked = produce("t", records)
+    owner = {"partition": asked.topic_data[0].partition_data[0], "topic": asked.topic_data[0], "request": asked}[whose]
+    rest = {"partition": 1, "topic": 2, "request": 3}[whose]
+    owner.unknown_tagged_fields = [(50, uvarint(len(records) + 1) + b"Z" * len(records) + bytes(rest))]
+    bench.cluster.connect().send(asked, 9)
+    [one] = bench.exchanges
+    _, request, _ = decoded(one)
+    [kept] = request.topic_data[0].partition_data
+    assert bytes(kept.records) == records[:HEADER_BYTES] and b"secret" not in one.request
+    assert one.request_records == (len(records),)
+
+
+def test_a_produce_that_can_be_read_and_not_written_is_answered_and_its_header_is_recorded(bench: Bench) -> None:
+    """A text that is no UTF-8 is read with replacements, which are longer than an int16 can tell."""
+    records, name = batch(b"x"), b"\xff" * 12_000
+    partitions = b"".join(struct.pack(">ii", index, len(records)) + records for index in (0, 1))
+    header = struct.pack(">hhih", ApiKey.PRODUCE, 7, 9, -1)
+    frame = header + struct.pack(">h", len(name)) + name + struct.pack(">hii", 1, 100, 1) + b"\0\1t"
+    frame += struct.pack(">i", 2) + partitions
+    client = bench.cluster.connect()
+    client._sent[9] = (ApiKey.PRODUCE, 7)
+    client.send_bytes(struct.pack(">i", len(frame)) + frame)
+    [one] = bench.exchanges
+    assert len(client.answers) == 1 and client.closed_ms is None
+    assert one.answered and one.request == header and one.request_bytes == len(frame)
+
+
+def test_a_recorder_whose_trace_has_ended_is_not_taken_again(bench: Bench) -> None:
+    recorder = recorder_into(bench.entries, 1000)
+    bench.cluster.state.record(recorder)
+    bench.cluster.state.record(recorder)
+    bench.cluster.connect().ask(metadata(), 9)
+    bench.cluster.state.record(None)
+    assert len(bench.exchanges) == 1
+    with pytest.raises(ValueError, match="has ended"):
+        bench.cluster.state.record(recorder)
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_request_that_began_in_one_trace_is_not_in_the_next(lost: bool) -> None:
     bench = Bench(release_name="1.1")
