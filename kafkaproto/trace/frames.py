@@ -123,8 +123,12 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
                 announced = uvarint(length + 1)
                 behind = end - len(_NO_TAGS)
                 begin = behind - length - len(announced)
-                untagged = not any(one.unknown_tagged_fields for one in (partitions[0], topics[0], request))
-                if untagged and frame[begin : behind - length] == announced and frame[behind:end] == _NO_TAGS:
+                tags = partitions[0].unknown_tagged_fields or topics[0].unknown_tagged_fields
+                if (
+                    not (tags or request.unknown_tagged_fields)
+                    and frame[begin : behind - length] == announced
+                    and frame[behind:end] == _NO_TAGS
+                ):
                     parts = frame[:begin], _ONE_HEAD_FLEXIBLE, records[:HEADER_BYTES], _NO_TAGS
                     return b"".join(parts), (length,)
     out = bytearray(frame[:body_at])
