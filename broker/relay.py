@@ -19,7 +19,7 @@ from kafkaproto.frame import LENGTH_BYTES, finish_frame, frame, frame_length, st
 from kafkaproto.header import encode_response_header
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange
-from kafkaproto.trace.frames import Cut, cut_request, cut_response, cut_unhandled
+from kafkaproto.trace.frames import Cut, cut_request, cut_response, cut_unhandled, is_silent
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 """socket.request.max.bytes of Kafka; answers have no limit."""
@@ -119,13 +119,14 @@ class Relay:
             self._exchange(asked, answer[LENGTH_BYTES:], now_ns)
             return answer
         self._tokens = False
-        cut = Cut(bytes(one[: _START.size]), (), None)
+        cut, silent = Cut(bytes(one[: _START.size]), (), None), False
         try:
-            _, cut = cut_request(one)
+            header, cut = cut_request(one)
+            silent = is_silent(header, cut)
         except ProtocolError as error:
             logger.info("connection %d: a request goes through unread: %s", self._number, error)
         asked = _Asked(self._next_seq(), key, version, correlation_id, now_ns, len(one), cut)
-        if key == ApiKey.PRODUCE and cut.message is not None and cut.message.acks == 0:
+        if silent:
             self._exchange(asked, None, now_ns)
         else:
             self._asked.append(asked)

@@ -12,6 +12,7 @@ import logging
 import os
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.clock import monotonic_ns
@@ -19,9 +20,7 @@ from broker.fetch.read import Reader
 from broker.log.files import FileRange
 from broker.registry import RequestContext
 from kafkaproto.api import ApiKey, Codec, codec
-from kafkaproto.errors import DecodeError, ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.header import decode_request_header
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
 from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
 from kafkaproto.trace.format import (
@@ -40,7 +39,7 @@ from kafkaproto.trace.format import (
     state,
     state_of_one,
 )
-from kafkaproto.trace.frames import cut_produce, cut_unhandled, without_records
+from kafkaproto.trace.frames import cut_produce, cut_request, cut_unhandled, is_silent, without_records
 
 if TYPE_CHECKING:
     from broker.faults.journal import ThrottleSeen
@@ -127,16 +126,8 @@ class Traced(RequestContext):
 
     @property
     def silent(self) -> bool:
-        """It awaits no answer: a produce with acks=0."""
-        if self.api_key != ApiKey.PRODUCE:
-            return False
-        frame = memoryview(self.kept[0])
-        try:
-            header, at = decode_request_header(frame, 0, len(frame))
-            request, _ = codec(header.api_key, header.api_version).decode_request(frame, at, len(frame))
-        except DecodeError:  # of a message that cannot be cut only the header is kept
-            return False
-        return bool(request.acks == 0)
+        """It awaits no answer, as far as can be read from what is kept."""
+        return is_silent(*cut_request(self.kept[0]))
 
 
 _ANSWERED_AND_HELD = ANSWERED | HELD
@@ -166,6 +157,8 @@ class Recorder:
         if self._waiting:
             waiting = self._waiting.copy()
             self._waiting.clear()  # in its place: who tells of moves has this list
+            if self.ended:
+                return
             try:
                 pieces = [
                     _packed(one) if isinstance(one, Traced) else one[0](*one[1]) if isinstance(one, tuple) else one
@@ -179,15 +172,18 @@ class Recorder:
         """Nothing more is recorded, ever: what is in progress belongs to nobody's trace, as its answer would be made by other rules."""
         self.flush()
         self.ended = True
-        self._sink = lambda _data, _entries: None
 
-    def _keep(self, one: Waiting) -> None:
-        large = type(one) is bytes and len(one) > LARGE_BYTES
+    def _keep(self, one: Waiting, size_bytes: int) -> None:
+        large = size_bytes > LARGE_BYTES
         if large:
             self.flush()
-        self._waiting.append(one)
-        if large or len(self._waiting) >= self._together:
+        waiting = self._waiting
+        waiting.append(one)
+        if large or len(waiting) >= self._together:
             self.flush()
+
+    def _keep_packed(self, one: bytes) -> None:
+        self._keep(one, len(one))
 
     def begun(self, told: Told, api: Codec | None, frame: memoryview, body_at: int, end: int, request: Any) -> Traced:
         """A request was decoded, and its handler is about to begin, with the context that is returned. `frame` is not kept.
@@ -200,10 +196,7 @@ class Recorder:
         if api is None:
             traced.kept = cut_unhandled(frame)
         elif api.key == _PRODUCE:
-            try:
-                traced.kept = cut_produce(api, frame, body_at, end, request)
-            except ProtocolError:  # what could be read cannot always be written: a text that is no UTF-8 grows
-                traced.kept = bytes(frame[:body_at]), ()
+            traced.kept = cut_produce(api, frame, body_at, end, request)
         else:
             traced.kept = bytes(frame), ()
         peer = traced.peer
@@ -221,7 +214,7 @@ class Recorder:
         seq, now_ns = next(self._seq), monotonic_ns()
         kept, records = cut_unhandled(frame)
         self._trouble(now_ms, broker_id, peer, seq, why)
-        self._keep(
+        self._keep_packed(
             packed_exchange(
                 seq,
                 broker_id,
@@ -260,17 +253,9 @@ class Recorder:
         """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it."""
         traced.sent_ns = monotonic_ns() if sent else 0
         if traced.splices:  # of records in files, which may go
-            self._keep(_packed_with_records(traced))
-            return
-        waiting = self._waiting
-        if len(traced.kept[0]) + len(traced.out) > LARGE_BYTES:
-            self.flush()
-            waiting.append(traced)
-            self.flush()
-            return
-        waiting.append(traced)
-        if len(waiting) >= self._together:
-            self.flush()
+            self._keep_packed(_packed_with_records(traced))
+        else:
+            self._keep(traced, len(traced.kept[0]) + len(traced.out))
 
     def _give_up(self, traced: Traced) -> None:
         """The connection went before there was an answer; what was asked for may be done all the same."""
@@ -293,13 +278,15 @@ class Recorder:
         standing = [_positions(partition, begins=True) for partition in partitions if partition.log.log_end_offset]
         if standing:
             at = next(self._seq), partitions[0].broker_id, turn.now_ms, monotonic_ns()
-            self._keep(state(State(*at, tuple(standing))))
+            self._keep_packed(state(State(*at, tuple(standing))))
         for partition in partitions:
             partition.log.advanced = self._mover(turn, partition, begins=not partition.log.log_end_offset)
 
     def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
         # Moves are not counted: an exchange follows, or who flushes.
-        keep: Callable[[Waiting], None] = self._keep if self._together == 1 else self._waiting.append
+        keep: Callable[[Waiting], None] = (
+            partial(self._keep, size_bytes=0) if self._together == 1 else self._waiting.append
+        )
         stable, seq, broker_id, log = Reader.last_stable_offset, self._seq, partition.broker_id, partition.log
         pack, head, place, name = state_of_one(partition.topic, partition.index)
         flags = BEGINS if begins else 0
@@ -332,7 +319,7 @@ class Recorder:
     def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
         """Something happened: see the journal for kinds and facts."""
         told = {"seq": next(self._seq), "clock_ms": at_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
-        self._keep(event(kind, told))
+        self._keep_packed(event(kind, told))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
         """state: there (when the trace begins), created, changed, deleted."""
@@ -372,12 +359,12 @@ class Recorder:
 
 def _packed_if_it_can(one: Waiting) -> bytes:
     """Where the file has no room for a number: that entry's sequence number is missing, and nothing else."""
+    if isinstance(one, bytes):
+        return one
     try:
-        if isinstance(one, Traced):
-            return _packed(one)
-        return one if isinstance(one, bytes) else one[0](*one[1])
+        return _packed(one) if isinstance(one, Traced) else one[0](*one[1])
     except struct.error as error:
-        seq = one.seq if isinstance(one, Traced) else one[1][1] if isinstance(one, tuple) else "?"
+        seq = one.seq if isinstance(one, Traced) else one[1][1]
         logger.error("entry %s of the trace cannot be written: %s", seq, error)
         return b""
 

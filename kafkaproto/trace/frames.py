@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from kafkaproto.api import ApiKey, Codec, codec
-from kafkaproto.errors import ProtocolError
+from kafkaproto.errors import EncodeError, ProtocolError
 from kafkaproto.flat import uvarint
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
@@ -65,6 +65,11 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
         return header, Cut(bytes(view[:at]), (), None)
 
 
+def is_silent(header: RequestHeader, cut: Cut) -> bool:
+    """Nobody answers this request: a produce with acks=0."""
+    return header.api_key == ApiKey.PRODUCE and cut.message is not None and cut.message.acks == 0
+
+
 def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
     """What a trace keeps of a request that no handler is given, and how long its records were. Raises nothing.
 
@@ -108,7 +113,8 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
 def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: Any) -> tuple[Buffer, tuple[int, ...]]:
     """A produce request without its records, and how long they were. body_at: where its header ends. end: where the message does.
 
-    Nearly all have one batch, which nothing follows, or nothing but empty tags: those are not written anew, and in line.
+    Nearly all have one batch, which nothing follows, or nothing but empty tags: those are not written anew, and in line. What can be read
+    cannot always be written (a text that is no UTF-8 grows): of that only the header is kept.
     """
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
@@ -133,8 +139,11 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
                     return b"".join(parts), (length,)
     out = bytearray(frame[:body_at])
     splices: list[tuple[int, Any]] = []
-    with without_records([p for topic in topics for p in topic.partition_data if p.records is not None]):
-        api.encode_request(request, out, splices)
+    try:
+        with without_records([p for topic in topics for p in topic.partition_data if p.records is not None]):
+            api.encode_request(request, out, splices)
+    except EncodeError:
+        return bytes(frame[:body_at]), ()
     return _cut(out, splices, api.flexible)
 
 

@@ -16,7 +16,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.errors import ProtocolError
 from kafkaproto.header import RequestHeader, encode_request_header
 from kafkaproto.trace.format import Entry, Event, Exchange
-from kafkaproto.trace.frames import Cut, cut_request, cut_response
+from kafkaproto.trace.frames import Cut, cut_request, cut_response, is_silent
 from pipeline.capture.frames import Finder, Frame, find_request, find_response, request_begins, response_begins
 from pipeline.capture.stream import Stamp
 
@@ -116,7 +116,7 @@ class Conversation:
         self._last_id, self._client_id = header.correlation_id, header.client_id
         doubtful = header.api_key == ApiKey.PRODUCE and cut.message is None
         asked = Asked(self._seq(frame.last), header, cut, frame, self._stretch, doubtful)
-        if header.api_key == ApiKey.PRODUCE and cut.message is not None and cut.message.acks == 0:
+        if is_silent(header, cut):
             yield from self._unanswered(asked, "", frame.last)
             return
         self._asked.append(asked)

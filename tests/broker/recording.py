@@ -1,9 +1,14 @@
-"""What a broker records, as a list instead of a file."""
+"""What a broker records, as a list instead of a file, and its frames as messages."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from broker.testing.memory import VirtualCluster
 from broker.trace import Recorder
-from kafkaproto.trace.format import READERS, VERSION, Entry
+from kafkaproto.api import codec
+from kafkaproto.header import decode_request_header, decode_response_header
+from kafkaproto.trace.format import READERS, VERSION, Entry, Event, Exchange, State
 
 
 def recorder_into(entries: list[Entry], together: int = 1) -> Recorder:
@@ -17,3 +22,43 @@ def recorder_into(entries: list[Entry], together: int = 1) -> Recorder:
         assert not data
 
     return Recorder(put, together)
+
+
+class Bench:
+    """A cluster whose traffic is recorded into a list."""
+
+    def __init__(self, **options: Any) -> None:
+        self.entries: list[Entry] = []
+        self.cluster = VirtualCluster(**options)
+        self.cluster.topic("t", 3)
+        self.cluster.state.record(recorder_into(self.entries))
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        return [e for e in self.entries if isinstance(e, Exchange)]
+
+    def moves(self, topic: str = "t") -> list[tuple[Any, ...]]:
+        """(broker, partition, begins, high watermark, last stable offset, log start, log end)"""
+        return [
+            (e.broker, *log[1:]) for e in self.entries if isinstance(e, State) for log in e.logs if log.topic == topic
+        ]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        return [e.facts for e in self.entries if isinstance(e, Event) and e.kind == kind]
+
+
+def decoded(one: Exchange) -> tuple[Any, Any, Any]:
+    """(request header, request, response) of what was recorded; both must be read to their ends."""
+    view = memoryview(one.request)
+    header, at = decode_request_header(view, 0, len(view))
+    api = codec(header.api_key, header.api_version)
+    request, end = api.decode_request(view, at, len(view))
+    assert end == len(view)
+    if not one.answered:
+        return header, request, None
+    view = memoryview(one.response)
+    told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
+    assert told.correlation_id == header.correlation_id
+    response, end = api.decode_response(view, at, len(view))
+    assert end == len(view)
+    return header, request, response

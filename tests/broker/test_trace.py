@@ -14,63 +14,21 @@ from broker.clock import monotonic_ns
 from broker.faults.rules import ForcedThrottle
 from broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
-from broker.testing.memory import VirtualCluster
-from broker.trace import LARGE_BYTES, Recorder, _heads
-from kafkaproto.api import ApiKey, codec
+from broker.trace import _heads
+from kafkaproto.api import ApiKey
 from kafkaproto.flat import uvarint
-from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header
 from kafkaproto.trace.cutting import batch_heads
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange, State
-from tests.broker.recording import recorder_into
+from kafkaproto.trace.format import UNANSWERED, Event, Exchange, State
+from tests.broker.recording import Bench, decoded, recorder_into
 from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
-
-
-class Bench:
-    """A cluster whose traffic is recorded into a list."""
-
-    def __init__(self, **options: Any) -> None:
-        self.entries: list[Entry] = []
-        self.cluster = VirtualCluster(**options)
-        self.cluster.topic("t", 3)
-        self.cluster.state.record(recorder_into(self.entries))
-
-    @property
-    def exchanges(self) -> list[Exchange]:
-        return [e for e in self.entries if isinstance(e, Exchange)]
-
-    def moves(self, topic: str = "t") -> list[tuple[Any, ...]]:
-        """(broker, partition, begins, high watermark, last stable offset, log start, log end)"""
-        return [
-            (e.broker, *log[1:]) for e in self.entries if isinstance(e, State) for log in e.logs if log.topic == topic
-        ]
-
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        return [e.facts for e in self.entries if isinstance(e, Event) and e.kind == kind]
 
 
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
-
-
-def decoded(one: Exchange) -> tuple[Any, Any, Any]:
-    """(request header, request, response) of what was recorded; both must be read to their ends."""
-    view = memoryview(one.request)
-    header, at = decode_request_header(view, 0, len(view))
-    api = codec(header.api_key, header.api_version)
-    request, end = api.decode_request(view, at, len(view))
-    assert end == len(view)
-    if not one.answered:
-        return header, request, None
-    view = memoryview(one.response)
-    told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
-    assert told.correlation_id == header.correlation_id
-    response, end = api.decode_response(view, at, len(view))
-    assert end == len(view)
-    return header, request, response
 
 
 @pytest.mark.parametrize("version", [3, 7, 9, 11])
@@ -427,78 +385,6 @@ def test_sequence_numbers_count_everything_once(bench: Bench) -> None:
     assert seen == list(range(1, len(seen) + 1))
 
 
-def conversation(cluster: VirtualCluster) -> None:
-    client = cluster.connect()
-    for number in range(4):
-        client.ask(produce("t", batch(b"x"), partition=1), 7)
-        client.ask(fetch(("t", 1, number)), 11)
-    client.send(produce("t", batch(b"x"), acks=0), 7)
-    client.ask(metadata(), 9)
-    client.connection.lost()
-
-
-@pytest.mark.parametrize("together", [2, 5, 1000])
-def test_entries_that_are_packed_together_are_the_same_in_the_same_order(together: int) -> None:
-    def times_apart(entries: list[Entry]) -> list[Any]:
-        timed = ("received_ns", "handled_ns", "ready_ns", "sent_ns", "wait_ns", "at_ns", "connection")
-        told: list[Any] = [e.facts if isinstance(e, Event) else e._asdict() for e in entries]
-        return [{name: value for name, value in one.items() if name not in timed} for one in told]
-
-    alone, later = Bench(), Bench()
-    recorder = recorder_into(later.entries, together)
-    later.cluster.state.record(recorder)
-    conversation(alone.cluster)
-    conversation(later.cluster)
-    assert (together > len(alone.entries)) == (later.entries == [])
-    recorder.flush()
-    assert len(alone.exchanges) == 10 and all(e.sent_ns >= e.ready_ns > 0 for e in later.exchanges)
-    assert times_apart(later.entries) == times_apart(alone.entries)
-
-
-def test_what_is_large_does_not_wait_and_what_waits_is_handed_over_to_a_trace_that_ends(bench: Bench) -> None:
-    bench.cluster.state.record(recorder_into(bench.entries, 1000))
-    client = bench.cluster.connect()
-    client.ask(metadata(), 9)
-    assert bench.exchanges == []
-    client.ask(metadata(["t", *(f"{number:0200d}" for number in range(400))]), 9)
-    assert [e.request_bytes > LARGE_BYTES for e in bench.exchanges] == [False, True]
-    client.ask(metadata(), 9)
-    bench.cluster.state.record(None)
-    assert len(bench.exchanges) == 3
-
-
-def test_what_is_large_is_handed_over_alone() -> None:
-    pieces: list[int] = []
-    cluster = VirtualCluster()
-    cluster.state.record(Recorder(lambda _, entries: pieces.append(entries), 1000))
-    client = cluster.connect()
-    client.ask(metadata(), 9)
-    client.ask(metadata([f"{number:0200d}" for number in range(400)]), 9)
-    assert len(pieces) == 2 and pieces[1] == 1
-
-
-@pytest.mark.parametrize("together", [1, 4])
-def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
-    together: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    entries: list[bytes] = []
-    cluster = VirtualCluster()
-    recorder = Recorder(lambda data, _: entries.append(data), together)
-    cluster.state.record(recorder)
-    clients = [cluster.connect() for _ in range(9)]
-    for number, client in enumerate(clients):
-        client.connection.received_ns = 2**63 if number == 4 else 1
-        context = recorder.begun(
-            (cluster.state.nodes[0], client.connection, 3, 9, 1, "c", 10, 0), None, memoryview(b"x" * 8), 0, 0, None
-        )
-        context.unanswered(0, False, False)
-        recorder.done(context)
-    cluster.state.record(None)
-    data = b"".join(entries)
-    assert data.count(b"x" * 8) == 8 and not any(client.connection.closed for client in clients)
-    assert len(caplog.records) == 1 and "cannot be written" in caplog.text
-
-
 @pytest.mark.parametrize(("version", "behind"), [(7, 4), (9, 2), (11, 2)])
 def test_bytes_behind_a_produce_do_not_look_like_its_end(bench: Bench, version: int, behind: int) -> None:
     """The batch begins as the length of its field would, and with as many bytes behind that place is where the length would be."""
@@ -541,41 +427,6 @@ def test_a_produce_that_can_be_read_and_not_written_is_answered_and_its_header_i
     [one] = bench.exchanges
     assert len(client.answers) == 1 and client.closed_ms is None
     assert one.answered and one.request == header and one.request_bytes == len(frame)
-
-
-def test_a_recorder_whose_trace_has_ended_is_not_taken_again(bench: Bench) -> None:
-    recorder = recorder_into(bench.entries, 1000)
-    bench.cluster.state.record(recorder)
-    bench.cluster.state.record(recorder)
-    bench.cluster.connect().ask(metadata(), 9)
-    bench.cluster.state.record(None)
-    assert len(bench.exchanges) == 1
-    with pytest.raises(ValueError, match="has ended"):
-        bench.cluster.state.record(recorder)
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_a_request_that_began_in_one_trace_is_not_in_the_next(lost: bool) -> None:
-    bench = Bench(release_name="1.1")
-    limit(bench.cluster, consumer_byte_rate=1.0)
-    client = bench.cluster.connect()
-    client.ask(produce("t", batch(b"x"), partition=1), 5)
-    for offset in (0, 1):
-        client.send(fetch(("t", 1, offset), max_wait_ms=500, min_bytes=1), 6)
-        first, bench.entries = bench.entries, []
-        bench.cluster.state.record(recorder_into(bench.entries))
-        told = list(first)
-        if lost:
-            client.connection.lost()
-        bench.cluster.advance(200_000)
-        assert first == told != [] and bench.exchanges == [] and bench.events("trouble") == []
-        assert [one["of"] for one in bench.events("throttle")] == ([None] if offset and not lost else [])
-        if lost:
-            client = bench.cluster.connect()
-    client.ask(metadata(), 1)
-    [one] = bench.exchanges
-    seqs = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in bench.entries]
-    assert one.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
 
 
 def test_P15_every_move_of_a_high_watermark_is_recorded_on_each_replica_before_acks_all_is_answered() -> None:
@@ -628,15 +479,3 @@ def test_what_was_parked_tells_for_how_long_and_what_was_not_that_it_was_not(ben
     first, parked = [one for one in bench.exchanges if one.connection == client.connection.connection_id]
     assert first.wait_ns == 0
     assert came_ns - sent_ns <= parked.wait_ns <= parked.ready_ns - parked.handled_ns
-
-
-def test_off_again_nothing_is_recorded(bench: Bench) -> None:
-    client = bench.cluster.connect()
-    bench.cluster.state.record(None)
-    bench.entries.clear()
-    client.ask(metadata(), 9)
-    client.ask(produce("t", batch(b"x")), 9)
-    logs = [partition.log for partition in bench.cluster.state.nodes[0].replicas.partitions.values()]
-    assert logs and all(log.advanced is None for log in logs)
-    bench.cluster.connect()
-    assert bench.entries == []

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.trace.audit.conversation import RULES
 from pipeline.trace.audit.rule import Outcome
 from pipeline.trace.report.frames import exchanges
-from tests.broker.test_trace import Bench
+from tests.broker.recording import Bench
 from tests.pipeline.trace.recorded import write
 
 

@@ -293,7 +293,7 @@ def test_a_run_that_is_replaced_leaves_nothing_of_what_it_was(tmp_path: Path) ->
 def clients_that_come_and_go(count: int) -> list[Entry]:
     """Each names itself and begins a session; the connection that goes on to be there is the first."""
     from kafkaproto.messages.api_versions import ApiVersionsRequest
-    from tests.broker.test_trace import Bench
+    from tests.broker.recording import Bench
     from tests.broker.wire import fetch
 
     bench = Bench()

@@ -1,0 +1,137 @@
+"""How a recorder hands over what it has: in order, together, large ones alone, what cannot be written not at all; and when it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.testing.memory import VirtualCluster
+from broker.trace import LARGE_BYTES, Recorder
+from kafkaproto.trace.format import Entry, Event
+from tests.broker.recording import Bench, recorder_into
+from tests.broker.wire import batch, fetch, limit, metadata, produce
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def conversation(cluster: VirtualCluster) -> None:
+    client = cluster.connect()
+    for number in range(4):
+        client.ask(produce("t", batch(b"x"), partition=1), 7)
+        client.ask(fetch(("t", 1, number)), 11)
+    client.send(produce("t", batch(b"x"), acks=0), 7)
+    client.ask(metadata(), 9)
+    client.connection.lost()
+
+
+@pytest.mark.parametrize("together", [2, 5, 1000])
+def test_entries_that_are_packed_together_are_the_same_in_the_same_order(together: int) -> None:
+    def times_apart(entries: list[Entry]) -> list[Any]:
+        timed = ("received_ns", "handled_ns", "ready_ns", "sent_ns", "wait_ns", "at_ns", "connection")
+        told: list[Any] = [e.facts if isinstance(e, Event) else e._asdict() for e in entries]
+        return [{name: value for name, value in one.items() if name not in timed} for one in told]
+
+    alone, later = Bench(), Bench()
+    recorder = recorder_into(later.entries, together)
+    later.cluster.state.record(recorder)
+    conversation(alone.cluster)
+    conversation(later.cluster)
+    assert (together > len(alone.entries)) == (later.entries == [])
+    recorder.flush()
+    assert len(alone.exchanges) == 10 and all(e.sent_ns >= e.ready_ns > 0 for e in later.exchanges)
+    assert times_apart(later.entries) == times_apart(alone.entries)
+
+
+def test_what_is_large_does_not_wait_and_what_waits_is_handed_over_to_a_trace_that_ends(bench: Bench) -> None:
+    bench.cluster.state.record(recorder_into(bench.entries, 1000))
+    client = bench.cluster.connect()
+    client.ask(metadata(), 9)
+    assert bench.exchanges == []
+    client.ask(metadata(["t", *(f"{number:0200d}" for number in range(400))]), 9)
+    assert [e.request_bytes > LARGE_BYTES for e in bench.exchanges] == [False, True]
+    client.ask(metadata(), 9)
+    bench.cluster.state.record(None)
+    assert len(bench.exchanges) == 3
+
+
+def test_what_is_large_is_handed_over_alone() -> None:
+    pieces: list[int] = []
+    cluster = VirtualCluster()
+    cluster.state.record(Recorder(lambda _, entries: pieces.append(entries), 1000))
+    client = cluster.connect()
+    client.ask(metadata(), 9)
+    client.ask(metadata([f"{number:0200d}" for number in range(400)]), 9)
+    assert len(pieces) == 2 and pieces[1] == 1
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
+    together: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    entries: list[bytes] = []
+    cluster = VirtualCluster()
+    recorder = Recorder(lambda data, _: entries.append(data), together)
+    cluster.state.record(recorder)
+    clients = [cluster.connect() for _ in range(9)]
+    for number, client in enumerate(clients):
+        client.connection.received_ns = 2**63 if number == 4 else 1
+        context = recorder.begun(
+            (cluster.state.nodes[0], client.connection, 3, 9, 1, "c", 10, 0), None, memoryview(b"x" * 8), 0, 0, None
+        )
+        context.unanswered(0, False, False)
+        recorder.done(context)
+    cluster.state.record(None)
+    data = b"".join(entries)
+    assert data.count(b"x" * 8) == 8 and not any(client.connection.closed for client in clients)
+    assert len(caplog.records) == 1 and "cannot be written" in caplog.text
+
+
+def test_a_recorder_whose_trace_has_ended_is_not_taken_again(bench: Bench) -> None:
+    recorder = recorder_into(bench.entries, 1000)
+    bench.cluster.state.record(recorder)
+    bench.cluster.state.record(recorder)
+    bench.cluster.connect().ask(metadata(), 9)
+    bench.cluster.state.record(None)
+    assert len(bench.exchanges) == 1
+    with pytest.raises(ValueError, match="has ended"):
+        bench.cluster.state.record(recorder)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_request_that_began_in_one_trace_is_not_in_the_next(lost: bool) -> None:
+    bench = Bench(release_name="1.1")
+    limit(bench.cluster, consumer_byte_rate=1.0)
+    client = bench.cluster.connect()
+    client.ask(produce("t", batch(b"x"), partition=1), 5)
+    for offset in (0, 1):
+        client.send(fetch(("t", 1, offset), max_wait_ms=500, min_bytes=1), 6)
+        first, bench.entries = bench.entries, []
+        bench.cluster.state.record(recorder_into(bench.entries))
+        told = list(first)
+        if lost:
+            client.connection.lost()
+        bench.cluster.advance(200_000)
+        assert first == told != [] and bench.exchanges == [] and bench.events("trouble") == []
+        assert [one["of"] for one in bench.events("throttle")] == ([None] if offset and not lost else [])
+        if lost:
+            client = bench.cluster.connect()
+    client.ask(metadata(), 1)
+    [one] = bench.exchanges
+    seqs = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in bench.entries]
+    assert one.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
+
+
+def test_off_again_nothing_is_recorded(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    bench.cluster.state.record(None)
+    bench.entries.clear()
+    client.ask(metadata(), 9)
+    client.ask(produce("t", batch(b"x")), 9)
+    logs = [partition.log for partition in bench.cluster.state.nodes[0].replicas.partitions.values()]
+    assert logs and all(log.advanced is None for log in logs)
+    bench.cluster.connect()
+    assert bench.entries == []
