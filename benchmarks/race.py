@@ -238,7 +238,7 @@ def race(rounds: int, alone: bool) -> list[Program]:
     """All racers with what they did; ours first."""
     racers = [ours(), floor()]
     if not alone:
-        from benchmarks.rivals import Kafka, kfake
+        from benchmarks.rivals.racers import Kafka, kfake
 
         racers += [Kafka(), kfake()]
     with running(racers):

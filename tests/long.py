@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.rivals.jars import KAFKA_VERSION
 from tests.clients.long_quotas import quota_runs
 from tests.differential.__main__ import Summary, both
 from tests.differential.__main__ import run as run_conversations
-from tests.oracle.jars import KAFKA_VERSION
 from tests.simulation.run import Broken, simulate
 
 PAGE = Path(__file__).resolve().parent.parent / "LONG.md"

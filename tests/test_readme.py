@@ -16,7 +16,7 @@ from pipeline import session
 from pipeline.demo.__main__ import STEPS
 from pipeline.demo.table import BEGIN, END
 from tests import not_done
-from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -157,7 +157,7 @@ def test_the_list_of_kafkas_apis_is_that_of_its_jar() -> None:
     import json
     import zipfile
 
-    from tests.oracle.jars import clients_jar
+    from benchmarks.rivals.jars import clients_jar
 
     found: dict[str, tuple[int, int, int]] = {}
     with zipfile.ZipFile(clients_jar()) as jar:

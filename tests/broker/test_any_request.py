@@ -18,10 +18,10 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkaproto.messages.produce import ProduceRequest
-from tests.broker.offered import OFFERED
-from tests.broker.scene import fill
-from tests.broker.wire import batch, limit, metadata
-from tests.kafkaproto.values import Values
+from tests.support.codec.values import Values
+from tests.support.offered import OFFERED
+from tests.support.scene import fill
+from tests.support.wire import batch, limit, metadata
 
 SHAPES = ("small", "empty", "lowest", "highest", "null", *["random"] * 5)
 LONGEST_WAIT_MS = 2**31

@@ -14,7 +14,7 @@ import pytest
 
 from broker.testing.memory import VirtualCluster
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from tests.broker.wire import batch, fetch, metadata, produce
+from tests.support.wire import batch, fetch, metadata, produce
 
 BEFORE = {"produce": 88, "fetch": 99, "metadata": 49, "list offsets": 52}
 """With the commit before the quotas got their final form (1dbc9db), by this very file."""

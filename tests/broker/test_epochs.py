@@ -12,8 +12,8 @@ from kafkaproto.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tests.broker.scene import hold
-from tests.broker.wire import batch, errors, fetch, produce
+from tests.support.scene import hold
+from tests.support.wire import batch, errors, fetch, produce
 
 
 def ask(

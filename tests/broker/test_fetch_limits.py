@@ -8,8 +8,8 @@ import pytest
 
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import records
-from tests.broker.scene import base_offsets, fill, only, topic_ids, whole_batches
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes
+from tests.support.scene import base_offsets, fill, only, topic_ids, whole_batches
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes
 
 LATEST = 17
 INT_MAX = 2**31 - 1

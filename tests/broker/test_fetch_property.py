@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.testing.memory import VirtualCluster
-from tests.broker.scene import fill, hold, replica, topic_ids
-from tests.broker.wire import batch_of_bytes, fetch, flat
+from tests.support.scene import fill, hold, replica, topic_ids
+from tests.support.wire import batch_of_bytes, fetch, flat
 
 SIZES = (80, 100, 333, 1200)
 BATCHES = {size: batch_of_bytes(size) for size in SIZES}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.testing.memory import VirtualCluster
-from tests.broker.scene import (
+from tests.support.scene import (
     answered_at,
     base_offsets,
     elect,
@@ -20,7 +20,7 @@ from tests.broker.scene import (
     three,
     topic_ids,
 )
-from tests.broker.wire import batch, errors, fetch, flat, sizes
+from tests.support.wire import batch, errors, fetch, flat, sizes
 
 BOTH = pytest.mark.parametrize("semantics", ["kip", "kafka"])
 UNKNOWN = (-1, -1, -1)
@@ -63,7 +63,7 @@ def test_F15_consumers_see_up_to_the_high_watermark_and_followers_all(semantics:
 
 
 def base_offsets_of(data: Any) -> list[int]:
-    from tests.broker.scene import whole_batches
+    from tests.support.scene import whole_batches
 
     return [header.base_offset for header in whole_batches(data.records)]
 

@@ -6,10 +6,10 @@ import pytest
 
 from broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import Compression
-from tests.broker.scene import elect, fetchers, fill, hold, release, replica, three
 from tests.broker.test_replication_quotas import LEADER, set_list, set_rate
-from tests.broker.wire import batch, errors, fetch, flat, limit, produce, produced
 from tests.differential.batches import made
+from tests.support.scene import elect, fetchers, fill, hold, release, replica, three
+from tests.support.wire import batch, errors, fetch, flat, limit, produce, produced
 
 
 def test_N15_the_leader_hears_of_a_log_start_that_a_follower_raised_by_itself() -> None:

@@ -16,7 +16,7 @@ from broker.registry import REGISTRY, Registration
 from broker.testing.memory import VirtualCluster
 from kafkaproto.api import APIS
 from kafkaproto.messages.api_versions import ApiVersionsRequest
-from tests.broker.wire import batch, errors, fetch, metadata, produce, produced
+from tests.support.wire import batch, errors, fetch, metadata, produce, produced
 
 LIMIT = 104857600
 

@@ -10,7 +10,7 @@ from broker.faults.rules import ForcedThrottle
 from broker.network.mute import MuteState
 from broker.release import RELEASES, holds_back
 from broker.testing.memory import MemoryClient, VirtualCluster
-from tests.broker.wire import batch, errors, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
+from tests.support.wire import batch, errors, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from broker.quota.windows import SampledRate
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.api import APIS, codec
 from kafkaproto.records.batch import batches, complete_bytes
-from tests.broker.offered import OFFERED
-from tests.broker.scene import hold, release, replica
-from tests.broker.wire import batch_of_bytes, fetch, flat, limit, metadata, produce, produced
+from tests.support.offered import OFFERED
+from tests.support.scene import hold, release, replica
+from tests.support.wire import batch_of_bytes, fetch, flat, limit, metadata, produce, produced
 
 SIZES = (80, 120, 200, 700, 2000)
 

@@ -16,8 +16,8 @@ from broker.testing import cluster as served
 from broker.testing import records as direct
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from tests.broker.durable.lives import Lives
-from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
+from tests.support.broker.lives import Lives
+from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 
 def virtual(brokers: int = 1, **options: Any) -> VirtualCluster:

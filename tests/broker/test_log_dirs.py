@@ -11,8 +11,8 @@ from kafkaproto.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from kafkaproto.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from tests.broker.scene import fill
-from tests.broker.wire import batch_of_bytes
+from tests.support.scene import fill
+from tests.support.wire import batch_of_bytes
 
 
 @pytest.fixture

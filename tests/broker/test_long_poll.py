@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.testing.memory import MemoryClient, VirtualCluster
-from tests.broker.scene import (
+from tests.support.scene import (
     answered_at,
     base_offsets,
     elect,
@@ -20,7 +20,7 @@ from tests.broker.scene import (
     three,
     topic_ids,
 )
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, limit, produce, sizes
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, limit, produce, sizes
 
 BOTH = pytest.mark.parametrize("semantics", ["kip", "kafka"])
 

@@ -8,8 +8,8 @@ from broker.metrics import CONTROLLER, MetricName, snapshot
 from broker.quota.entities import QuotaEntity
 from broker.testing import cluster as running_cluster
 from broker.testing.memory import VirtualCluster
-from tests.broker.scene import fill, hold, three
-from tests.broker.wire import batch, batch_of_bytes, fetch, limit, produce_of_bytes
+from tests.support.scene import fill, hold, three
+from tests.support.wire import batch, batch_of_bytes, fetch, limit, produce_of_bytes
 
 
 def value(cluster: VirtualCluster, name: str, group: str, broker_id: int = 0, **tags: str) -> float | None:

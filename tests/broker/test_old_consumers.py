@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from broker.testing.memory import VirtualCluster
-from tests.broker.scene import replica, three, topic_ids
-from tests.broker.wire import batch, errors, fetch, produce
+from tests.support.scene import replica, three, topic_ids
+from tests.support.wire import batch, errors, fetch, produce
 
 
 @pytest.mark.parametrize(("version", "error"), [(0, 35), (3, 35), (4, 0), (17, 0)])

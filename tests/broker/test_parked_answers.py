@@ -8,7 +8,7 @@ import pytest
 
 from broker.handlers import fetch as fetch_handler
 from broker.testing.memory import VirtualCluster
-from tests.broker.wire import batch, fetch, metadata, produce
+from tests.support.wire import batch, fetch, metadata, produce
 
 
 def test_W8_a_parked_answer_that_cannot_be_sent_ends_its_own_connection(monkeypatch: pytest.MonkeyPatch) -> None:

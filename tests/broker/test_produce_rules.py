@@ -13,8 +13,8 @@ from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import NewRecord, build_batch, read_header, records
 from kafkaproto.records.compression import Compression
-from tests.broker.scene import answered_at, elect, fetchers, fill, hold, only, release, replica, three
-from tests.broker.wire import batch, batch_of_bytes, fetch, metadata, produce, produced
+from tests.support.scene import answered_at, elect, fetchers, fill, hold, only, release, replica, three
+from tests.support.wire import batch, batch_of_bytes, fetch, metadata, produce, produced
 
 LATEST = 11
 FIRST_WITH_ONE_BATCH = 3
@@ -252,7 +252,7 @@ def test_P8_a_flipped_byte_is_error_2_and_nothing_is_appended(
 
 
 def test_P9_control_batches_and_counts_that_lie_are_87(cluster: VirtualCluster, client: MemoryClient) -> None:
-    from tests.broker.log.batches import batch as by_hand
+    from tests.support.broker.batches import batch as by_hand
 
     for wrong in (
         by_hand(3, record_count=2),

@@ -9,8 +9,8 @@ import pytest
 from broker.testing.memory import VirtualCluster
 from broker.trace import LARGE_BYTES, Recorder
 from kafkaproto.trace.format import Entry, Event
-from tests.broker.recording import Bench, recorder_into
-from tests.broker.wire import batch, fetch, limit, metadata, produce
+from tests.support.recording import Bench, recorder_into
+from tests.support.wire import batch, fetch, limit, metadata, produce
 
 
 @pytest.fixture

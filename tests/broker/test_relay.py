@@ -25,7 +25,7 @@ from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, Api
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkaproto.trace.decoded import Decoded
-from tests.broker.wire import batch
+from tests.support.wire import batch
 
 HOST, PORT = "far.example", 9092
 HERE = ("127.0.0.1", 5000)

@@ -9,7 +9,7 @@ import pytest
 from broker.errors import KafkaError
 from broker.replication.partition import Partition
 from broker.testing.memory import VirtualCluster
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, produce, produced, sizes
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, produce, produced, sizes
 
 
 def three(semantics: Any = "kip", **config: str) -> VirtualCluster:

@@ -13,9 +13,9 @@ from broker.quota.replication_quotas import ReplicationQuota, answer_bytes
 from broker.testing.memory import VirtualCluster
 from kafkaproto.api import codec
 from kafkaproto.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from tests.broker.scene import answered_at, fill, hold, only, release, replica, three
-from tests.broker.slow_replication import SlowFollower
-from tests.broker.wire import batch_of_bytes, fetch, flat, produce, sizes
+from tests.support.broker.slow_replication import SlowFollower
+from tests.support.scene import answered_at, fill, hold, only, release, replica, three
+from tests.support.wire import batch_of_bytes, fetch, flat, produce, sizes
 
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 RATE = {LEADER: "leader.replication.throttled.rate", FOLLOWER: "follower.replication.throttled.rate"}

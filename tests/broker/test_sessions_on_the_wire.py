@@ -8,8 +8,8 @@ import pytest
 
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
-from tests.broker.scene import answered_at, fill, topic_ids
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes
+from tests.support.scene import answered_at, fill, topic_ids
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes
 
 LATEST = 17
 NEW, NONE = (0, 0), (0, -1)

@@ -8,7 +8,7 @@ from broker.network.mute import MuteState
 from broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.produce import ProduceRequest
-from tests.broker.wire import (
+from tests.support.wire import (
     batch,
     batch_of_bytes,
     errors,

@@ -22,8 +22,8 @@ from kafkaproto.records.batch import HEADER_BYTES, read_header
 from kafkaproto.trace.cutting import batch_heads
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import UNANSWERED, Event, Exchange, State
-from tests.broker.recording import Bench, decoded, recorder_into
-from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
+from tests.support.recording import Bench, decoded, recorder_into
+from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from broker.log.files import FileRange
 from broker.log.rolling import SegmentTime
 from broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import NewRecord, build_batch
-from tests.broker.scene import fill, hold, release, replica
-from tests.broker.wire import batch
+from tests.support.scene import fill, hold, release, replica
+from tests.support.wire import batch
 
 HOUR_MS = 3_600_000
 CHECK_MS = 300_000

@@ -10,9 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from tests.clients.configs_conversation import CONVERSATION, talk
-from tests.clients.paced import Run, number_in
-from tests.clients.quota_runs import (
+from benchmarks.rivals.jars import KAFKA_VERSION
+from benchmarks.rivals.real_kafka import RealKafka
+from tests.support.clients.configs_conversation import CONVERSATION, talk
+from tests.support.clients.paced import Run, number_in
+from tests.support.clients.quota_runs import (
     EVERYBODY,
     QUOTA,
     REQUEST_BYTES,
@@ -24,9 +26,7 @@ from tests.clients.quota_runs import (
     name_of,
     ratio,
 )
-from tests.clients.replay import bytes_within, lateness_ms, replayed, wrong
-from tests.conformance.real_kafka import RealKafka
-from tests.oracle.jars import KAFKA_VERSION
+from tests.support.clients.replay import bytes_within, lateness_ms, replayed, wrong
 
 SECONDS, LONG_SECONDS = 30, 300
 ONE: list[Who] = [("producer", "confluent-kafka")]

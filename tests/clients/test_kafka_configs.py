@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from broker.testing import cluster
-from tests.clients.configs_conversation import CONVERSATION, TOOL, TOPICS, USERS, configs, talk
-from tests.clients.kafka_tools import run_tool_in_vain
+from tests.support.clients.configs_conversation import CONVERSATION, TOOL, TOPICS, USERS, configs, talk
+from tests.support.clients.kafka_tools import run_tool_in_vain
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(180)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.testing import TestCluster, cluster
-from tests.clients.kafka_tools import run_tool
+from tests.support.clients.kafka_tools import run_tool
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(120)]
 

@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from broker.testing import TestCluster, cluster
 from kafkaproto.records.batch import NewRecord
-from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = [
     pytest.mark.clients,

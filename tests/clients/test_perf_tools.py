@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from broker.testing import TestCluster, cluster
-from tests.clients.kafka_tools import run_tool
-from tests.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
+from tests.support.clients.kafka_tools import run_tool
+from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(120)]
 QUOTA = 1_000_000

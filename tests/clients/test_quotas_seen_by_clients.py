@@ -11,9 +11,9 @@ from statistics import median
 
 import pytest
 
-from tests.clients import KAFKA_PYTHON_WARNINGS
-from tests.clients.paced import Run, number_in
-from tests.clients.quota_runs import (
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients.paced import Run, number_in
+from tests.support.clients.quota_runs import (
     EVERYBODY,
     QUOTA,
     SAMPLES,
@@ -24,7 +24,7 @@ from tests.clients.quota_runs import (
     name_of,
     ratio,
 )
-from tests.clients.replay import bytes_within, lateness_ms, replayed, wrong
+from tests.support.clients.replay import bytes_within, lateness_ms, replayed, wrong
 
 pytestmark = [
     pytest.mark.clients,

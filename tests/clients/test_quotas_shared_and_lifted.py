@@ -10,9 +10,9 @@ import pytest
 
 from broker.faults.journal import Journal
 from broker.testing import TestCluster, cluster
-from tests.clients import KAFKA_PYTHON_WARNINGS
-from tests.clients.paced import CONSUMERS, PRODUCERS, Client, Job, Run, value
-from tests.clients.replay import FETCH, PRODUCE, bytes_within, charges, replayed, wrong
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients.paced import CONSUMERS, PRODUCERS, Client, Job, Run, value
+from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, replayed, wrong
 
 pytestmark = [
     pytest.mark.clients,

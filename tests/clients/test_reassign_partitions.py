@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from broker.testing import TestCluster, cluster
-from tests.broker.slow_replication import SlowFollower
-from tests.clients.kafka_tools import run_tool
+from tests.support.broker.slow_replication import SlowFollower
+from tests.support.clients.kafka_tools import run_tool
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(180)]
 TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.conformance.foreign import brokers_at, check_profile
-from tests.conformance.real_kafka import RealKafka
-from tests.conformance.rivals.brokers import Kfake, LibrdkafkaMock
-from tests.conformance.subjects import Foreign, Ours, OursManual, Subject
+from benchmarks.rivals.real_kafka import RealKafka
+from tests.support.conformance.foreign import brokers_at, check_profile
+from tests.support.conformance.rivals import Kfake, LibrdkafkaMock
+from tests.support.conformance.subjects import Foreign, Ours, OursManual, Subject
 
 KINDS: dict[str, Callable[[str], Subject]] = {
     "ours-kafka": lambda profile: Ours(profile, "kafka"),

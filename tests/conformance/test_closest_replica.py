@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.broker.wire import batch, fetch, flat, produce
-from tests.conformance.scene import Topic, follow, held, new_topic, read, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import Topic, follow, held, new_topic, read, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, fetch, flat, produce
 
 
 def scene(subject: Subject, replication: int = 3) -> Topic:

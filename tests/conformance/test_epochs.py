@@ -11,8 +11,7 @@ from kafkaproto.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from kafkaproto.records.batch import read_header
-from tests.broker.wire import batch
-from tests.conformance.scene import (
+from tests.support.conformance.scene import (
     Topic,
     end_of_epoch,
     follow,
@@ -23,7 +22,8 @@ from tests.conformance.scene import (
     read,
     wait_until,
 )
-from tests.conformance.subjects import Subject
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch
 
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 

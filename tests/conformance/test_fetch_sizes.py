@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, sizes
-from tests.conformance.scene import new_topic, read
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import new_topic, read
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, sizes
 
 
 def test_F6_F7_F8_F11_partitions_come_in_order_until_the_request_limit_is_used_up(subject: Subject) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.broker.wire import batch, errors, fetch, flat
-from tests.conformance.scene import follow, held, make_lead, new_topic, read
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import follow, held, make_lead, new_topic, read
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, errors, fetch, flat
 
 UNKNOWN_ID = b"\x01" * 16
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
-from tests.conformance.scene import follow, held, make_lead, new_topic
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import follow, held, make_lead, new_topic
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
 
 
 def test_F28_which_fetches_do_not_wait(subject: Subject) -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
-from tests.broker.wire import batch, fetch, flat, metadata, produce, produced
-from tests.conformance.client import Connection
-from tests.conformance.scene import list_offsets, new_topic, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.client import Connection
+from tests.support.conformance.scene import list_offsets, new_topic, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, fetch, flat, metadata, produce, produced
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
-from tests.broker.wire import batch, produce, produced
-from tests.conformance.scene import Topic, follow, held, list_offsets, new_topic
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import Topic, follow, held, list_offsets, new_topic
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, produce, produced
 
 LARGEST = 2**31 - 1
 COORDINATOR_LOAD_IN_PROGRESS, OUT_OF_ORDER, OLD_EPOCH = 14, 45, 47

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.wire import batch, produce, produced
-from tests.conformance.scene import Topic, follow, held, list_offsets, new_topic, read, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import Topic, follow, held, list_offsets, new_topic, read, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, produce, produced
 
 PROFILE = "lag"
 LAG_MS = 1500

@@ -8,9 +8,9 @@ from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRec
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.records.compression import Compression
-from tests.broker.wire import batch
-from tests.conformance.scene import follow, held, list_offsets, make_lead, new_topic, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import follow, held, list_offsets, make_lead, new_topic, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 

@@ -10,9 +10,9 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.wire import batch, fetch, flat
-from tests.conformance.scene import Topic, new_topic, read, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import Topic, new_topic, read, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, fetch, flat
 
 NOT_ASKED = -(2**31)
 ANY_TOPIC_OPERATION, ANY_CLUSTER_OPERATION = 0b1101_1111_1000, 0b1_1111_1010_0000

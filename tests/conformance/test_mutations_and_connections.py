@@ -18,9 +18,9 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkaproto.messages.metadata import MetadataRequest
-from tests.conformance.client import Connection
-from tests.conformance.scene import UNTIL_KNOWN_MS, limited, new_topic
-from tests.conformance.subjects import Subject
+from tests.support.conformance.client import Connection
+from tests.support.conformance.scene import UNTIL_KNOWN_MS, limited, new_topic
+from tests.support.conformance.subjects import Subject
 
 RATE = 1.0
 BURST = 11

@@ -6,9 +6,9 @@ import pytest
 
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.broker.wire import batch, fetch, flat
-from tests.conformance.scene import LATEST, new_topic, read
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import LATEST, new_topic, read
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, fetch, flat
 
 FIRST_VERSION_WITH_ERROR, FIRST_VERSION_BY_ID = 7, 13
 

@@ -20,9 +20,9 @@ from kafkaproto.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from tests.broker.wire import batch, errors, fetch, flat
-from tests.conformance.scene import EARLIEST, Topic, list_offsets, new_topic, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import EARLIEST, Topic, list_offsets, new_topic, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, errors, fetch, flat
 
 
 def created(subject: Subject, *topics: CreatePartitionsTopic, validate_only: bool = False) -> list[tuple[str, int]]:

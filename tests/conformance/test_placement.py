@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kafkaproto.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
-from tests.conformance.scene import Topic, brokers_known, new_topic, wait_until
-from tests.conformance.subjects import Subject
 from tests.conformance.test_partition_admin import created
+from tests.support.conformance.scene import Topic, brokers_known, new_topic, wait_until
+from tests.support.conformance.subjects import Subject
 
 MANY = 24
 """Partitions, so that two brokers lead some each: Kafka shuffles racks after as many as there are living brokers, and with four of them one

@@ -12,10 +12,10 @@ from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, To
 from kafkaproto.records import checksum
 from kafkaproto.records.batch import CONTROL, TRANSACTIONAL, NewRecord, build_batch, read_header, records
 from kafkaproto.records.compression import Compression
-from tests.broker.wire import batch, batch_of_bytes, fetch, flat, produce, produced
-from tests.conformance.client import Connection
-from tests.conformance.scene import Topic, follow, held, list_offsets, new_topic, read, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.client import Connection
+from tests.support.conformance.scene import Topic, follow, held, list_offsets, new_topic, read, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, batch_of_bytes, fetch, flat, produce, produced
 
 LATEST = 11
 HOUR_MS = 3_600_000

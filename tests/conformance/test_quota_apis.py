@@ -12,8 +12,8 @@ from kafkaproto.messages.alter_client_quotas import (
     OpData,
 )
 from kafkaproto.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from tests.conformance.scene import UNTIL_KNOWN_MS, Entity, alter_quotas, limited, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import UNTIL_KNOWN_MS, Entity, alter_quotas, limited, wait_until
+from tests.support.conformance.subjects import Subject
 
 PRODUCE, FETCH, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 USER, CLIENT, IP = "user", "client-id", "ip"

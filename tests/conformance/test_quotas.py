@@ -17,11 +17,11 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.records.batch import HEADER_BYTES, NewRecord
 from kafkaproto.records.message_set import build_message_set
-from tests.broker.quota.transcription import SlowRate
-from tests.broker.wire import batch, batch_of_bytes, fetch, produce, sizes
-from tests.conformance.client import Connection
-from tests.conformance.scene import UNTIL_KNOWN_MS, Entity, Topic, alter_quotas, limited, new_topic
-from tests.conformance.subjects import Subject
+from tests.support.broker.transcription import SlowRate
+from tests.support.conformance.client import Connection
+from tests.support.conformance.scene import UNTIL_KNOWN_MS, Entity, Topic, alter_quotas, limited, new_topic
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, batch_of_bytes, fetch, produce, sizes
 
 PRODUCE, FETCH, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 USER, CLIENT = "user", "client-id"

@@ -18,9 +18,9 @@ from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.broker.wire import batch_of_bytes, fetch, flat, produce
-from tests.conformance.scene import Topic, follow, held, new_topic, read, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import Topic, follow, held, new_topic, read, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch_of_bytes, fetch, flat, produce
 
 PROFILE = "lag"
 FORGIVEN_MS = 2000

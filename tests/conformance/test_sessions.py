@@ -11,9 +11,9 @@ import pytest
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.fetch import ForgottenTopic
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
-from tests.conformance.scene import Topic, limited, new_topic, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import Topic, limited, new_topic, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
 
 NONE, NEW = (0, -1), (0, 0)
 

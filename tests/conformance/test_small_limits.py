@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kafkaproto.records.batch import records
-from tests.broker.wire import batch, batch_of_bytes, errors, fetch, flat, produce, produced, sizes
-from tests.conformance.client import Connection
-from tests.conformance.scene import Topic, limited, new_topic
-from tests.conformance.subjects import Subject
+from tests.support.conformance.client import Connection
+from tests.support.conformance.scene import Topic, limited, new_topic
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, produce, produced, sizes
 
 PROFILE = "small"
 SLOTS = 16

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.conformance.subjects import settings_of
+from tests.support.conformance.subjects import settings_of
 
 FILES = ["tests/conformance/test_fetch_sizes.py", "tests/conformance/test_closest_replica.py"]
 

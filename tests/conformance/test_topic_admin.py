@@ -24,9 +24,9 @@ from kafkaproto.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tests.broker.wire import batch, produce, produced
-from tests.conformance.scene import PRODUCE_VERSION, new_topic, read, wait_until
-from tests.conformance.subjects import Subject
+from tests.support.conformance.scene import PRODUCE_VERSION, new_topic, read, wait_until
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import batch, produce, produced
 
 SET, DELETE, SUBTRACT = 0, 1, 3
 TOPIC = 2

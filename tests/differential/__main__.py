@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.conformance.real_kafka import RealKafka
-from tests.conformance.subjects import Ours
+from benchmarks.rivals.real_kafka import RealKafka
 from tests.differential.comparing import Found, Pair, Unstable
 from tests.differential.conversations import conversation
+from tests.support.conformance.subjects import Ours
 
 PROFILE = "default"
 

@@ -24,11 +24,11 @@ from kafkaproto.messages.offset_for_leader_epoch import (
 )
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records import entries
-from tests.conformance.client import Closed, Connection
-from tests.conformance.scene import Topic, new_topic
-from tests.conformance.subjects import Subject
 from tests.differential.batches import made
 from tests.differential.conversations import NOBODY, PARTITIONS, Conversation, Step
+from tests.support.conformance.client import Closed, Connection
+from tests.support.conformance.scene import Topic, new_topic
+from tests.support.conformance.subjects import Subject
 
 PRODUCED_MS = 1_750_000_000_000
 """Times after this are the clock's, not a producer's."""

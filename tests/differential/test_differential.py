@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.wire import produce
 from tests.differential.__main__ import both
 from tests.differential.comparing import Difference, Found, Pair, Unstable, first_difference
 from tests.differential.conversations import Conversation, conversation
 from tests.differential.found import FOUND
 from tests.differential.playing import plain
 from tests.differential.unstable import UNSTABLE
+from tests.support.wire import produce
 
 SECONDS = 60.0
 FEWEST = 36

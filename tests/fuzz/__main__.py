@@ -16,7 +16,7 @@ from kafkaproto.records.compression import Compression
 from kafkaproto.records.message_set import build_message_set
 from tests.fuzz import corpus
 from tests.fuzz.targets import LONGEST, REQUESTS, RESPONSES, TARGETS
-from tests.kafkaproto.values import Values
+from tests.support.codec.values import Values
 
 
 def seeds(target: str) -> list[bytes]:

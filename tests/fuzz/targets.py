@@ -15,7 +15,7 @@ from kafkaproto.records.batch import MAGIC
 from kafkaproto.records.columns import Columns, columns, keys
 from kafkaproto.records.convert import down_convert, up_convert
 from kafkaproto.records.verify import problems
-from tests.kafkaproto.catalogue import ENTRIES, Entry
+from tests.support.codec.catalogue import ENTRIES, Entry
 
 REQUESTS = [entry for entry in ENTRIES if entry.name.endswith(("Request", "RequestHeader"))]
 RESPONSES = [entry for entry in ENTRIES if entry not in REQUESTS]

@@ -11,9 +11,9 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import EncodeError
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import Bool, FixedWidth, Float64, LengthPrefixed, RecordsType, StringType, Uuid, WireType
-from tests.kafkaproto.catalogue import ENTRIES, FIRST, LATEST, Entry
-from tests.kafkaproto.example import EXAMPLE_ENTRIES
-from tests.kafkaproto.values import Values
+from tests.support.codec.catalogue import ENTRIES, FIRST, LATEST, Entry
+from tests.support.codec.example import EXAMPLE_ENTRIES
+from tests.support.codec.values import Values
 
 ENDS = list({entry.id: entry for entry in (*FIRST, *LATEST, *EXAMPLE_ENTRIES)}.values())
 Put = Callable[[Any], None]

@@ -15,9 +15,9 @@ from kafkaproto import flat, tags
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
 from kafkaproto.primitives import LengthPrefixed, parse_uvarint
-from tests.kafkaproto.catalogue import ENTRIES, FIRST, LATEST, Entry
-from tests.kafkaproto.example import EXAMPLE_ENTRIES
-from tests.kafkaproto.values import Values
+from tests.support.codec.catalogue import ENTRIES, FIRST, LATEST, Entry
+from tests.support.codec.example import EXAMPLE_ENTRIES
+from tests.support.codec.values import Values
 
 ALL = [*ENTRIES, *EXAMPLE_ENTRIES]
 NEWEST = [*LATEST, *EXAMPLE_ENTRIES[5::6]]

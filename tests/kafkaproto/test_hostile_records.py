@@ -16,7 +16,7 @@ from kafkaproto.records.columns import columns, keys
 from kafkaproto.records.compression import Compression, decompress
 from kafkaproto.records.message_set import build_message_set
 from kafkaproto.records.verify import problems
-from tests.kafkaproto.bombs import BOMBS, LIMIT_BYTES
+from tests.support.codec.bombs import BOMBS, LIMIT_BYTES
 
 MADE = [
     NewRecord(b"one", b"k", 1000, [("h", b"v"), ("null", None)]),
@@ -96,7 +96,7 @@ def changed(data: bytes, values: Callable[[int], Iterable[int]]) -> Iterator[byt
 def test_a_gibibyte_of_zeros_is_refused_in_bounded_memory_in_every_magic(name: str) -> None:
     """In a process of its own, because the libraries' memory is not Python's."""
     result = subprocess.run(
-        [sys.executable, "-m", "tests.kafkaproto.bombs", name], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.support.codec.bombs", name], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
     assert int(result.stdout) * 1024 < 4 * LIMIT_BYTES

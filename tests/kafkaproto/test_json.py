@@ -25,9 +25,9 @@ from kafkaproto.messages.fetch import (
     PartitionData,
 )
 from kafkaproto.messages.join_group import JOIN_GROUP_RESPONSE_V6, JoinGroupResponse, JoinGroupResponseMember
-from tests.kafkaproto.catalogue import ENTRIES, Entry, definition, message_names
-from tests.kafkaproto.example import EXAMPLE_ENTRIES
-from tests.kafkaproto.values import Values
+from tests.support.codec.catalogue import ENTRIES, Entry, definition, message_names
+from tests.support.codec.example import EXAMPLE_ENTRIES
+from tests.support.codec.values import Values
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)

@@ -13,9 +13,9 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError
 from kafkaproto.message import Message, NullableStruct, parts
 from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, Uuid, WireType
-from tests.kafkaproto.catalogue import ENTRIES, LATEST, Entry
-from tests.kafkaproto.example import EXAMPLE_ENTRIES
-from tests.kafkaproto.measure import decoding_peak, decoding_steps
+from tests.support.codec.catalogue import ENTRIES, LATEST, Entry
+from tests.support.codec.example import EXAMPLE_ENTRIES
+from tests.support.codec.measure import decoding_peak, decoding_steps
 
 HEAVY = [entry for entry in ENTRIES if entry.layout.is_heavy]
 NEWEST = {entry.id: entry for entry in (*{e.name: e for e in HEAVY}.values(), *LATEST, EXAMPLE_ENTRIES[5])}.values()

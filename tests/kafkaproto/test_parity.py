@@ -9,9 +9,9 @@ import pytest
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.message import Message
-from tests.kafkaproto.catalogue import DATA_ENTRIES, ENTRIES, Entry
-from tests.kafkaproto.example import EXAMPLE_ENTRIES
-from tests.kafkaproto.values import Values
+from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry
+from tests.support.codec.example import EXAMPLE_ENTRIES
+from tests.support.codec.values import Values
 
 ALL = [*ENTRIES, *DATA_ENTRIES, *EXAMPLE_ENTRIES]
 BAD_VALUES: tuple[Any, ...] = (

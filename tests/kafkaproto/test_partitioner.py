@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkaproto.partitioner import murmur2, partition_of_key
-from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
 

@@ -9,9 +9,9 @@ import pytest
 from kafkaproto.errors import DecodeError
 from kafkaproto.messages.fetch import FETCH_REQUEST_V12
 from kafkaproto.places import Place, places
-from tests.kafkaproto.catalogue import ENTRIES, Entry
-from tests.kafkaproto.example import EXAMPLE_ENTRIES
-from tests.kafkaproto.values import Values
+from tests.support.codec.catalogue import ENTRIES, Entry
+from tests.support.codec.example import EXAMPLE_ENTRIES
+from tests.support.codec.values import Values
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)

@@ -10,9 +10,9 @@ import pytest
 from kafkaproto.errors import EncodeError
 from kafkaproto.messages.fetch import FETCH_REQUEST_V6, FETCH_REQUEST_V7, FetchRequest, ForgottenTopic
 from kafkaproto.messages.metadata import METADATA_REQUEST_V1, MetadataRequest, MetadataRequestTopic
-from tests.kafkaproto.catalogue import DATA_ENTRIES, ENTRIES, Entry
-from tests.kafkaproto.example import EXAMPLE, EXAMPLE_ENTRIES
-from tests.kafkaproto.values import Values
+from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry
+from tests.support.codec.example import EXAMPLE, EXAMPLE_ENTRIES
+from tests.support.codec.values import Values
 
 ALL = [*ENTRIES, *DATA_ENTRIES, *EXAMPLE_ENTRIES]
 

@@ -13,8 +13,8 @@ from kafkaproto.api import APIS
 from kafkaproto.generator.emit import class_names
 from kafkaproto.generator.layouts import Layouts, ranges
 from kafkaproto.generator.spec import SpecError, load, parse, snake_case
-from tests.kafkaproto.catalogue import definition, message_names
-from tests.kafkaproto.example import source
+from tests.support.codec.catalogue import definition, message_names
+from tests.support.codec.example import source
 
 
 def with_field(**field: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from kafkaproto.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-from tests.kafkaproto.example import EXAMPLE
+from tests.support.codec.example import EXAMPLE
 
 EMPTY_REQUEST = b"\x01\x01"  # two empty compact strings
 

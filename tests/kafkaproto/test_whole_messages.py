@@ -12,7 +12,7 @@ from kafkaproto.errors import DecodeError, EncodeError, UnsupportedVersion
 from kafkaproto.messages.fetch import FetchRequest, FetchResponse
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkaproto.structs import Whole
-from tests.kafkaproto.catalogue import DATA_ENTRIES, ENTRIES, Entry
+from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry
 
 
 def test_a_message_is_written_and_read_by_its_class_and_a_version() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar, kafka_jars
-from tests.oracle.oracle import Conversions, Oracle, Releases
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar, kafka_jars
+from tests.support.oracle.oracle import Conversions, Oracle, Releases
 
 
 @pytest.fixture(scope="session")

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
 from kafkaproto.coordinator_records import data_class, read_record, write_key, write_value
 from kafkaproto.data import DATA, RECORDS
 from kafkaproto.generator import SCHEMAS
 from kafkaproto.generator.refresh import OLDER_DATA, data, to_text
-from tests.kafkaproto.catalogue import DATA_ENTRIES, Entry
-from tests.kafkaproto.values import Values
-from tests.oracle.instances import Instances
-from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
-from tests.oracle.oracle import Oracle, Refused
+from tests.support.codec.catalogue import DATA_ENTRIES, Entry
+from tests.support.codec.values import Values
+from tests.support.oracle.instances import Instances
+from tests.support.oracle.oracle import Oracle, Refused
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 

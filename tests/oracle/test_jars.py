@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle import jars
+from benchmarks.rivals import jars
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar
 from kafkaproto.arrays import ArrayType
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.generator import SCHEMAS
@@ -18,9 +19,8 @@ from kafkaproto.json_form import wire_name
 from kafkaproto.message import Message, NullableStruct, parts
 from kafkaproto.primitives import BytesType, FixedWidth, LengthPrefixed, RecordsType, StringType, WireType
 from kafkaproto.versions import VersionRange
-from tests.kafkaproto.catalogue import ENTRIES, Entry, message_names
-from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, clients_jar
-from tests.oracle.oracle import Releases
+from tests.support.codec.catalogue import ENTRIES, Entry, message_names
+from tests.support.oracle.oracle import Releases
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 

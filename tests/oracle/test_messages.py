@@ -11,10 +11,10 @@ import pytest
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.message import parts
 from kafkaproto.primitives import Float64
-from tests.kafkaproto.catalogue import ENTRIES, Entry
-from tests.kafkaproto.values import Values
-from tests.oracle.instances import Instances
-from tests.oracle.oracle import Refused, Releases
+from tests.support.codec.catalogue import ENTRIES, Entry
+from tests.support.codec.values import Values
+from tests.support.oracle.instances import Instances
+from tests.support.oracle.oracle import Refused, Releases
 
 # the first question waits for the jars on a machine that has none yet
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]

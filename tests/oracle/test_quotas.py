@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
 from broker.config import ClusterConfig
 from broker.errors import KafkaError
 from broker.quota.client_quotas import ClientQuotas
@@ -23,8 +24,7 @@ from broker.quota.store import ClientQuotaStore, FilterComponent, QuotaAlteratio
 from broker.quota.token_bucket import TokenBucket, refill_ms
 from broker.quota.windows import SampledRate, throttle_ms
 from broker.timers import Timers
-from tests.oracle.jars import KAFKA_VERSION, kafka_jars
-from tests.oracle.quotas import QuotaOracle
+from tests.support.oracle.quotas import QuotaOracle
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 

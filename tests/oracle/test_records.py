@@ -19,7 +19,7 @@ from kafkaproto.records.batch import (
     records,
 )
 from kafkaproto.records.compression import Compression
-from tests.oracle.oracle import Oracle, Refused
+from tests.support.oracle.oracle import Oracle, Refused
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 

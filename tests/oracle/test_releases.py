@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, cache_folder, clients_jar
 from kafkaproto.api import APIS
 from kafkaproto.generator.spec import snake_case
 from kafkaproto.releases import NAMES, Ranges, releases, versions
-from tests.oracle.jars import KAFKA_VERSION, NEWER_VERSION, cache_folder, clients_jar
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 

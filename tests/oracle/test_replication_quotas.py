@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
 from broker.metrics import snapshot
 from broker.quota.replication_quotas import ReplicationQuota
 from broker.testing.memory import VirtualCluster
-from tests.broker.wire import limit, produce_of_bytes
-from tests.oracle.jars import KAFKA_VERSION, kafka_jars
-from tests.oracle.quotas import QuotaOracle
+from tests.support.oracle.quotas import QuotaOracle
+from tests.support.wire import limit, produce_of_bytes
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 START_MS = 1_700_000_000_000

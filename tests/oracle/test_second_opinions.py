@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.kafkaproto.catalogue import ENTRIES, Entry
-from tests.kafkaproto.values import Values
-from tests.oracle.oracle import Releases
-from tests.oracle.second_opinions import OPINIONS
+from tests.support.codec.catalogue import ENTRIES, Entry
+from tests.support.codec.values import Values
+from tests.support.oracle.oracle import Releases
+from tests.support.oracle.second_opinions import OPINIONS
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 

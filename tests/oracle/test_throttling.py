@@ -8,7 +8,7 @@ import pytest
 
 from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.throttling import CLIENT_WAITS_SINCE, client_waits, told_since
-from tests.oracle.oracle import Releases
+from tests.support.oracle.oracle import Releases
 
 
 def test_T1_the_first_version_in_which_a_client_waits_is_that_of_the_java_client(releases: Releases) -> None:

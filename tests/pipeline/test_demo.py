@@ -11,7 +11,7 @@ import pytest
 from broker.quota.windows import SampledRate
 from pipeline.demo import __main__ as demo
 from pipeline.demo.table import BEGIN, END, Cell, Progress, Step, markdown, same, within, write_readme
-from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -20,7 +20,7 @@ from pipeline.capture import job as capture_job
 from pipeline.capture.reading import runs_of as captures_of
 from pipeline.trace import reading
 from tests.pipeline.capture.test_connections import fetched, named, produced, talk
-from tests.pipeline.capture.wire import Wire
+from tests.support.pipeline.wire import Wire
 
 ROWS_PER_BATCH = 100
 """Small, so that a short stream has many batches: what is kept until a batch is full would else be most of all."""

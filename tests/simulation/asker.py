@@ -7,9 +7,9 @@ from typing import Any
 from broker.replication.partition import Partition
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from tests.broker.wire import fetch, flat
 from tests.simulation.client import UNSURE, Client, E, TopicPartition
 from tests.simulation.line import Line
+from tests.support.wire import fetch, flat
 
 LATEST, EARLIEST = -1, -2
 

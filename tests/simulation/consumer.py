@@ -9,11 +9,11 @@ from broker.replication.partition import Partition
 from kafkaproto.messages.fetch import ForgottenTopic
 from kafkaproto.records.batch import batches, complete_bytes, read_header
 from kafkaproto.records.batch import records as records_of
-from tests.broker.wire import fetch
 from tests.simulation.client import Client, E, TopicPartition
 from tests.simulation.line import Line
 from tests.simulation.truth import History
 from tests.simulation.world import World
+from tests.support.wire import fetch
 
 
 @dataclass(slots=True)

@@ -15,9 +15,9 @@ from functools import partial
 from broker.dynamic_config import BrokerResource, Change, Operation, TopicResource, change
 from broker.errors import KafkaError
 from broker.quota.replication_quotas import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
-from tests.broker.scene import hold, release
 from tests.simulation.disk import BROKEN, FULL
 from tests.simulation.world import BROKERS, MOST_TOPICS, World
+from tests.support.scene import hold, release
 
 
 class Faults:

@@ -7,10 +7,10 @@ from typing import Any
 
 from broker.replication.partition import Partition
 from kafkaproto.records.batch import BatchHeader, Compression, NewRecord, build_batch, read_header
-from tests.broker.wire import produce, produced
 from tests.simulation.client import MOVED, UNSURE, Client, E, TopicPartition
 from tests.simulation.line import Line
 from tests.simulation.world import World
+from tests.support.wire import produce, produced
 
 ALL = -1
 

@@ -18,8 +18,8 @@ from kafkaproto.messages.create_topics import CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.fetch import FetchRequest
 from kafkaproto.messages.produce import ProduceRequest
-from tests.broker.quota.transcription import SlowBucket, SlowRate
 from tests.simulation.identity import DEFAULT, Entity, Identity, Tags, identity, kind_of, of_tags
+from tests.support.broker.transcription import SlowBucket, SlowRate
 
 PRODUCE, FETCH, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 MUTATION = "controller_mutation_rate"

@@ -6,8 +6,8 @@ from typing import Any
 
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from tests.broker.wire import metadata, produce
 from tests.simulation.producer import Producer
+from tests.support.wire import metadata, produce
 
 MOST_UNDER_WAY = 6
 LATEST = -1

@@ -17,7 +17,7 @@ from broker.journal_topic import DEFAULT_TOPIC
 from broker.testing import TestCluster, cluster
 from pipeline.live.__main__ import main
 from pipeline.live.job import CLIENT_ID, Job, Limits, Windows, claim, table
-from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = [
     pytest.mark.spark,

@@ -13,7 +13,7 @@ from broker.testing import TestCluster, cluster
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression
 from pipeline import windowed_counts
-from tests.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
+from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
 
 # One worker has the session, and a failure of Spark shows as a failure, not as a hang.
 pytestmark = [

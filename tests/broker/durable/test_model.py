@@ -16,9 +16,9 @@ from broker.errors import KafkaError
 from broker.metadata.image import NO_LEADER
 from broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import NewRecord, batches, build_batch, records
-from tests.broker.durable.lives import Lives, commit, committed, leader
-from tests.broker.scene import replica
-from tests.broker.wire import limit, produce, produced
+from tests.support.broker.lives import Lives, commit, committed, leader
+from tests.support.scene import replica
+from tests.support.wire import limit, produce, produced
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -20,9 +20,9 @@ from broker.log.errors import StorageError
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.records.batch import NewRecord, build_batch
-from tests.broker.durable.lives import Lives, commit, committed, values, write
-from tests.broker.scene import fill, replica
-from tests.broker.wire import limit, produce, produced
+from tests.support.broker.lives import Lives, commit, committed, values, write
+from tests.support.scene import fill, replica
+from tests.support.wire import limit, produce, produced
 
 FULL = ErrorCode.KAFKA_STORAGE_ERROR
 

@@ -13,9 +13,9 @@ from broker.errors import KafkaError
 from broker.log.errors import StorageError
 from broker.testing import cluster
 from kafkaproto.records.batch import NewRecord, build_batch
-from tests.broker.durable.lives import Lives, commit, committed, leader, values, write
-from tests.broker.scene import elect, fill, hold, replica
-from tests.broker.wire import limit
+from tests.support.broker.lives import Lives, commit, committed, leader, values, write
+from tests.support.scene import elect, fill, hold, replica
+from tests.support.wire import limit
 
 
 def test_records_and_topics_survive(tmp_path: Path) -> None:

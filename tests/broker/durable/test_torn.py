@@ -10,8 +10,8 @@ import pytest
 from broker.config import ConfigError
 from broker.durable.facts import Facts
 from broker.log.errors import StorageError
-from tests.broker.durable.lives import Lives, values, write
-from tests.broker.scene import replica
+from tests.support.broker.lives import Lives, values, write
+from tests.support.scene import replica
 
 
 def segment(path: Path) -> Path:

@@ -10,7 +10,7 @@ from broker.faults.rules import ForcedThrottle
 from broker.network.mute import MuteState
 from broker.testing import cluster as started
 from broker.testing.memory import VirtualCluster
-from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
+from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
 
 
 @pytest.fixture

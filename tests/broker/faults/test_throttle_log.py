@@ -10,7 +10,7 @@ import pytest
 from broker.faults.rules import ForcedThrottle
 from broker.quota.entities import DEFAULT, QuotaEntity
 from broker.testing.memory import VirtualCluster
-from tests.broker.wire import limit, metadata, produce_of_bytes
+from tests.support.wire import limit, metadata, produce_of_bytes
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.group.group_bench import Bench
+from tests.support.broker.group_bench import Bench
 
 
 @pytest.fixture

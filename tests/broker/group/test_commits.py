@@ -7,7 +7,7 @@ import pytest
 from broker.group.offsets import CommittedOffset, PartitionKey
 from broker.group.results import LeavingMember
 from broker.group.subscription import subscribed_topics
-from tests.broker.group.group_bench import DELAY_MS, Bench, subscription
+from tests.support.broker.group_bench import DELAY_MS, Bench, subscription
 
 METADATA_TOO_LARGE, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING = 12, 22, 25, 27
 GROUP_NOT_FOUND, NON_EMPTY_GROUP = 69, 68

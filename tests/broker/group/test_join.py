@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.group.results import JoinResult, LeavingMember
-from tests.broker.group.group_bench import DELAY_MS, Bench
+from tests.support.broker.group_bench import DELAY_MS, Bench
 
 INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCING = 23, 24, 25, 26, 27
 MEMBER_ID_REQUIRED, GROUP_MAX_SIZE = 79, 81

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.group.results import LeavingMember
-from tests.broker.group.group_bench import DELAY_MS, SESSION_MS, Bench
+from tests.support.broker.group_bench import DELAY_MS, SESSION_MS, Bench
 
 ILLEGAL_GENERATION, INCONSISTENT, UNKNOWN_MEMBER, REBALANCING, FENCED = 22, 23, 25, 27, 82
 BOTH = (("range", b"m"), ("rr", b"m"))

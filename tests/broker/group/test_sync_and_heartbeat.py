@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.group.results import LeavingMember
-from tests.broker.group.group_bench import DELAY_MS, SESSION_MS, Bench
+from tests.support.broker.group_bench import DELAY_MS, SESSION_MS, Bench
 
 NOT_COORDINATOR, ILLEGAL_GENERATION, INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, REBALANCING = 16, 22, 23, 24, 25, 27
 

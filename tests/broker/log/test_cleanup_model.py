@@ -20,7 +20,7 @@ from broker.log.replica_log import ReplicaLog
 from broker.log.retention import RetentionLimits, expire
 from broker.log.store import FileRange, MemoryBudget, Store
 from kafkaproto.records.batch import NewRecord, Record, batches, build_batch, complete_bytes, read_header, records
-from tests.broker.log.batches import NOW_MS
+from tests.support.broker.batches import NOW_MS
 
 REPLICAS = 2
 DELETE_RETENTION_MS = 50

@@ -19,7 +19,7 @@ from broker.log.errors import OffsetOutOfRange
 from broker.log.replica_log import LogSlice, ReplicaLog
 from broker.log.store import FileRange, MemoryBudget, Store
 from kafkaproto.records.batch import read_header
-from tests.broker.log.batches import NOW_MS, batch
+from tests.support.broker.batches import NOW_MS, batch
 
 REPLICAS = 3
 replica = st.integers(0, REPLICAS - 1)

@@ -12,7 +12,7 @@ from broker.log.replica_log import LogSlice, ReplicaLog
 from broker.log.store import FileRange, MemoryBudget, Store
 from broker.replication.replica_manager import ReplicaManager
 from kafkaproto.records.batch import check_crc, read_header, records
-from tests.broker.log.batches import NOW_MS, batch
+from tests.support.broker.batches import NOW_MS, batch
 
 ALL = 1 << 60
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker.log.replica_log import ReplicaLog
 from broker.log.store import MemoryBudget, Store
 from kafkaproto.records.batch import Compression, NewRecord, build_batch, read_header
-from tests.broker.log.batches import NOW_MS, batch
+from tests.support.broker.batches import NOW_MS, batch
 
 ALL = 1 << 60
 LOG_APPEND_TIME = 0x08

@@ -9,7 +9,7 @@ import pytest
 from broker.log.errors import InvalidBatch
 from broker.log.validation import TopicLimits, Valid, validate
 from kafkaproto.records.batch import Compression, NewRecord, build_batch, check_crc, read_header, records
-from tests.broker.log.batches import NOW_MS, batch
+from tests.support.broker.batches import NOW_MS, batch
 
 HOUR_MS = 3_600_000
 COMPRESSED = [codec for codec in Compression if codec]

@@ -17,7 +17,7 @@ from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.broker.wire import metadata
+from tests.support.wire import metadata
 
 HOME = "127.0.0.1"
 

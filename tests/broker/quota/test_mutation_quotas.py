@@ -15,7 +15,7 @@ from kafkaproto.messages.create_partitions import (
 )
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from tests.broker.wire import limit, metadata
+from tests.support.wire import limit, metadata
 
 NEWEST_CREATE, NEWEST_DELETE, NEWEST_ADD = 7, 6, 3
 EXCEEDED = 89

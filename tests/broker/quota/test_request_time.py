@@ -19,7 +19,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataResponse
-from tests.broker.wire import batch, fetch, limit, metadata, produce
+from tests.support.wire import batch, fetch, limit, metadata, produce
 
 
 class WorkingClock(ManualClock):

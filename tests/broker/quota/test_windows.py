@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.quota.windows import SampledRate, round_half_up, throttle_ms
-from tests.broker.quota.transcription import SlowRate, Transcription
+from tests.support.broker.transcription import SlowRate, Transcription
 
 _STEPS = st.lists(
     st.tuples(

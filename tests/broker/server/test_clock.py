@@ -20,8 +20,8 @@ from broker.testing import TestCluster, async_cluster, cluster
 from kafkaproto.api import codec
 from kafkaproto.header import decode_response_header
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from tests.broker.server.raw import channels, client_of, frame, serving
-from tests.broker.wire import batch, fetch, metadata, produce
+from tests.support.raw import channels, client_of, frame, serving
+from tests.support.wire import batch, fetch, metadata, produce
 
 
 class BlockingClient:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from broker.quota.entities import QuotaEntity
 from broker.testing import AsyncTestCluster, async_cluster
-from tests.broker.server.raw import RawClient, channels, client_of, connect, until
-from tests.broker.wire import metadata
+from tests.support.raw import RawClient, channels, client_of, connect, until
+from tests.support.wire import metadata
 
 MANY = 500
 

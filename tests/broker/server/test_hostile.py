@@ -18,9 +18,9 @@ from broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from tests.broker.server.raw import RawClient, channels, client_of, connect, frame, framed, serving, until
-from tests.broker.wire import batch, fetch, flat, metadata, produce, produced
-from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.raw import RawClient, channels, client_of, connect, frame, framed, serving, until
+from tests.support.wire import batch, fetch, flat, metadata, produce, produced
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -42,8 +42,8 @@ from kafkaproto.messages.offset_commit import (
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkaproto.records.batch import batches, records
-from tests.broker.server.raw import frame
-from tests.broker.wire import batch, fetch, flat, produce, produced
+from tests.support.raw import frame
+from tests.support.wire import batch, fetch, flat, produce, produced
 
 PROCESSES = 50
 LONGEST_LIFE_SECONDS = 0.1
@@ -302,7 +302,7 @@ class Check:
 @pytest.fixture
 def runner() -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.broker.server.lives_runner"],
+        [sys.executable, "-m", "tests.support.broker.lives_runner"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

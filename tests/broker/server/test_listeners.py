@@ -17,8 +17,8 @@ from broker.server import server as server_module
 from broker.server.server import Server
 from broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
-from tests.broker.server.raw import channels, client_of, connect_to, until
-from tests.broker.wire import batch, metadata, produce, produced
+from tests.support.raw import channels, client_of, connect_to, until
+from tests.support.wire import batch, metadata, produce, produced
 
 TWO_LISTENERS = {
     "listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",

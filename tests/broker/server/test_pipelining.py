@@ -9,8 +9,8 @@ import pytest
 from broker.network.connection import FRAMES_PER_TURN
 from broker.testing import AsyncTestCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
-from tests.broker.server.raw import RawClient, channels, client_of, connect, frame, serving, until
-from tests.broker.wire import batch, fetch, metadata, produce, produced
+from tests.support.raw import RawClient, channels, client_of, connect, frame, serving, until
+from tests.support.wire import batch, fetch, metadata, produce, produced
 
 PARK_MS = 1000
 

@@ -34,8 +34,8 @@ from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from tests.broker.server.raw import client_of
-from tests.broker.wire import batch, fetch, flat, metadata, produce, produced
+from tests.support.raw import client_of
+from tests.support.wire import batch, fetch, flat, metadata, produce, produced
 
 POISON = 0xA5
 Begin = Callable[[Any, Any, memoryview, int], None]

@@ -27,11 +27,11 @@ from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange, Trace, files_of
 from pipeline.trace import tables as job
-from tests.broker.wire import batch, fetch, metadata, produce
-from tests.clients import KAFKA_PYTHON_WARNINGS
-from tests.conformance.client import Closed, Connection
-from tests.pipeline.trace.alike import assert_same
 from tests.pipeline.trace.test_tables import rows
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.conformance.client import Closed, Connection
+from tests.support.pipeline.alike import assert_same
+from tests.support.wire import batch, fetch, metadata, produce
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)]
 

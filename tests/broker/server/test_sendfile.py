@@ -15,8 +15,8 @@ from broker.network.mute import MuteState
 from broker.server import channel as channel_module
 from broker.testing import AsyncTestCluster, async_cluster
 from broker.testing.records import leader_of
-from tests.broker.server.raw import RawClient, channels, client_of, connect, until
-from tests.broker.wire import fetch, flat, metadata
+from tests.support.raw import RawClient, channels, client_of, connect, until
+from tests.support.wire import fetch, flat, metadata
 
 MIB = 1 << 20
 BATCH_BYTES = 900_000

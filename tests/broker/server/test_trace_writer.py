@@ -22,7 +22,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.header import decode_request_header
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.trace.format import Event, Exchange, Trace, event, files_of
-from tests.conformance.client import Connection
+from tests.support.conformance.client import Connection
 
 PATIENCE_S = 30
 

@@ -10,8 +10,8 @@ from broker.faults.rules import ForcedThrottle
 from broker.testing.memory import VirtualCluster
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.format import Entry
-from tests.broker.recording import recorder_into
-from tests.broker.wire import batch, fetch, metadata, produce
+from tests.support.recording import recorder_into
+from tests.support.wire import batch, fetch, metadata, produce
 
 
 @pytest.fixture

@@ -43,9 +43,9 @@ from pipeline.capture.stream import Stamp
 from pipeline.sources import batches, runs_of
 from pipeline.trace import tables as job
 from pipeline.trace.reading import Run
-from tests.broker.wire import batch, metadata, produce
-from tests.pipeline.capture.wire import CLIENT, SERVER, Line, Wire
 from tests.pipeline.trace.test_tables import rows
+from tests.support.pipeline.wire import CLIENT, SERVER, Line, Wire
+from tests.support.wire import batch, metadata, produce
 
 Row = dict[str, Any]
 TOPIC_ID = bytes(range(16))

@@ -19,16 +19,16 @@ from pipeline.trace.audit.conversation import RULES
 from pipeline.trace.audit.rule import BROKEN, HOLDS, outcome
 from pipeline.trace.audit.rule import Tables as AuditedTables
 from pipeline.trace.schema import TABLES
-from tests.broker.wire import batch, fetch, metadata, produce
-from tests.clients import KAFKA_PYTHON_WARNINGS
-from tests.conformance.client import Connection
-from tests.pipeline.capture.sniffed import Sniffed, sniffed, written
-from tests.pipeline.capture.tap import LARGEST_SEGMENT_BYTES, Tap, tapped
 from tests.pipeline.capture.test_connections import fetched, named, talk, versions
-from tests.pipeline.capture.wire import CLIENT, SERVER, Wire
-from tests.pipeline.trace.alike import assert_same
-from tests.pipeline.trace.recorded import traffic, write
 from tests.pipeline.trace.test_tables import rows
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.conformance.client import Connection
+from tests.support.pipeline.alike import assert_same
+from tests.support.pipeline.recorded import traffic, write
+from tests.support.pipeline.sniffed import Sniffed, sniffed, written
+from tests.support.pipeline.tap import LARGEST_SEGMENT_BYTES, Tap, tapped
+from tests.support.pipeline.wire import CLIENT, SERVER, Wire
+from tests.support.wire import batch, fetch, metadata, produce
 
 pytestmark = [
     pytest.mark.spark,

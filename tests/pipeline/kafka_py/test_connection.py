@@ -28,7 +28,7 @@ from pipeline.kafka_py.errors import KafkaError, OptionError
 from pipeline.kafka_py.options import ClientSettings, source_settings
 from pipeline.kafka_py.security import secured
 
-PEM = Path(__file__).with_name("localhost.pem")
+PEM = Path(__file__).resolve().parents[2] / "support" / "pipeline" / "localhost.pem"
 """A key and the certificate of localhost, made for these tests and used for nothing else."""
 CERTIFICATE = PEM.read_text().partition("-----BEGIN CERTIFICATE")
 JAAS = 'x.PlainLoginModule required username="me" password="secret";'

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rivals.jars import kafka_jars
+from benchmarks.rivals.real_kafka import CLUSTER_ID, JVM, READY_SECONDS, STOP_SECONDS, free_ports
 from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.metadata import MetadataRequest
@@ -21,8 +23,6 @@ from pipeline.kafka_py.connection import Connection
 from pipeline.kafka_py.errors import KafkaError, OptionError
 from pipeline.kafka_py.options import ClientSettings
 from pipeline.kafka_py.scram import HASHES, LEAST_ITERATIONS, MOST_ITERATIONS, Scram, ScramError
-from tests.conformance.real_kafka import CLUSTER_ID, JVM, READY_SECONDS, STOP_SECONDS, free_ports
-from tests.oracle.jars import kafka_jars
 from tests.pipeline.kafka_py.test_connection import Broker, running, settings
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"

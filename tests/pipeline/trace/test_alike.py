@@ -9,8 +9,8 @@ import pytest
 
 from kafkaproto.trace.format import Entry, Event, Exchange
 from pipeline.trace import tables as job
-from tests.pipeline.trace.alike import assert_same
-from tests.pipeline.trace.recorded import traffic, write
+from tests.support.pipeline.alike import assert_same
+from tests.support.pipeline.recorded import traffic, write
 
 Change = Callable[[list[Entry]], list[Entry]]
 

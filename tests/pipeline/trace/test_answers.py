@@ -28,10 +28,10 @@ from pipeline.trace.answers import (
 from pipeline.trace.answers.answer import MOST_ROWS, Answer, Query, found
 from pipeline.trace.audit.rule import Tables
 from pipeline.trace.schema import TABLES, ddl
-from tests.broker.recording import recorder_into
-from tests.broker.wire import batch, fetch, limit, metadata, produce
-from tests.pipeline.trace.recorded import write
 from tests.pipeline.trace.test_tables import rows as stored
+from tests.support.pipeline.recorded import write
+from tests.support.recording import recorder_into
+from tests.support.wire import batch, fetch, limit, metadata, produce
 
 pytestmark = [
     pytest.mark.spark,

@@ -16,11 +16,11 @@ from pipeline.trace import tables as job
 from pipeline.trace.answers import fetch_sizes, latency, ledger, spark_doctor, throttles, what_if
 from pipeline.trace.audit import durability, offsets, throttling
 from pipeline.trace.audit.rule import Tables
-from tests.broker.recording import recorder_into
-from tests.broker.scene import hold
-from tests.broker.wire import batch, fetch, limit, produce
-from tests.pipeline.trace.recorded import write
 from tests.pipeline.trace.test_answers import told
+from tests.support.pipeline.recorded import write
+from tests.support.recording import recorder_into
+from tests.support.scene import hold
+from tests.support.wire import batch, fetch, limit, produce
 
 pytestmark = [
     pytest.mark.spark,

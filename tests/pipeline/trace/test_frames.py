@@ -8,8 +8,8 @@ from pathlib import Path
 from pipeline.trace.audit.conversation import RULES
 from pipeline.trace.audit.rule import Outcome
 from pipeline.trace.report.frames import exchanges
-from tests.broker.recording import Bench
-from tests.pipeline.trace.recorded import write
+from tests.support.pipeline.recorded import write
+from tests.support.recording import Bench
 
 
 def test_of_a_version_that_nobody_knows_the_header_is_shown_and_the_answer_in_the_version_that_it_has(

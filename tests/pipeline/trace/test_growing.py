@@ -24,8 +24,8 @@ from pipeline.trace.reading import batches, runs_of
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
-from tests.pipeline.trace.recorded import encoded, life, traffic, write
 from tests.pipeline.trace.test_tables import build, rows
+from tests.support.pipeline.recorded import encoded, life, traffic, write
 
 LIFE = life()
 
@@ -293,8 +293,8 @@ def test_a_run_that_is_replaced_leaves_nothing_of_what_it_was(tmp_path: Path) ->
 def clients_that_come_and_go(count: int) -> list[Entry]:
     """Each names itself and begins a session; the connection that goes on to be there is the first."""
     from kafkaproto.messages.api_versions import ApiVersionsRequest
-    from tests.broker.recording import Bench
-    from tests.broker.wire import fetch
+    from tests.support.recording import Bench
+    from tests.support.wire import fetch
 
     bench = Bench()
     stays = bench.cluster.connect()

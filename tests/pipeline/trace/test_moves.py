@@ -16,9 +16,9 @@ from pipeline.trace.audit.rule import Tables
 from pipeline.trace.columns import Row
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
-from tests.broker.recording import recorder_into
 from tests.simulation.run import simulate
 from tests.simulation.world import World
+from tests.support.recording import recorder_into
 
 pytestmark = [
     pytest.mark.spark,

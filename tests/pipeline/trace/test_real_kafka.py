@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from benchmarks.rivals.real_kafka import RealKafka
 from broker.relay import Relay
 from broker.server import proxy
 from pipeline.trace import tables as job
@@ -19,15 +20,14 @@ from pipeline.trace.audit.rule import NAMES
 from pipeline.trace.report.__main__ import at_hand
 from pipeline.trace.tables import read
 from tests.broker.server.test_proxy import proxied
-from tests.clients import KAFKA_PYTHON_WARNINGS
-from tests.conformance.real_kafka import RealKafka
-from tests.conformance.scene import new_topic
-from tests.pipeline.capture.sniffed import Sniffed, sniffed, written
-from tests.pipeline.capture.tap import Heard
-from tests.pipeline.capture.wire import CLIENT, SERVER, Wire
-from tests.pipeline.trace import real_clients
-from tests.pipeline.trace.alike import assert_same
-from tests.pipeline.trace.real_clients import CONFLUENT, JAVA, PARTITIONS, PYTHON, SPARK, TRANSACTIONS, Place
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.conformance.scene import new_topic
+from tests.support.pipeline import real_clients
+from tests.support.pipeline.alike import assert_same
+from tests.support.pipeline.real_clients import CONFLUENT, JAVA, PARTITIONS, PYTHON, SPARK, TRANSACTIONS, Place
+from tests.support.pipeline.sniffed import Sniffed, sniffed, written
+from tests.support.pipeline.tap import Heard
+from tests.support.pipeline.wire import CLIENT, SERVER, Wire
 
 pytestmark = [
     pytest.mark.spark,

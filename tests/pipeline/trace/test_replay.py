@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from broker.testing.memory import VirtualCluster
 from kafkaproto.trace.format import Entry, Event, Exchange
 from pipeline.trace.answers.replay import Replay, Request
-from tests.broker.recording import recorder_into
-from tests.broker.wire import batch, fetch, flat, limit, produce
+from tests.support.recording import recorder_into
+from tests.support.wire import batch, fetch, flat, limit, produce
 
 SAMPLES, WINDOW_MS = 3, 1000
 QUOTA_CONFIG = {"quota.window.num": str(SAMPLES)}

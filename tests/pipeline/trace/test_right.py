@@ -21,10 +21,10 @@ from pipeline.trace.audit.__main__ import RULES
 from pipeline.trace.audit.rule import Tables
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
-from tests.broker.recording import recorder_into
 from tests.broker.test_fetch_visibility import lagging
-from tests.broker.wire import batch, batch_of_bytes, fetch, limit, metadata, produce
-from tests.pipeline.trace import patched
+from tests.support.pipeline import patched
+from tests.support.recording import recorder_into
+from tests.support.wire import batch, batch_of_bytes, fetch, limit, metadata, produce
 
 pytestmark = [
     pytest.mark.spark,

@@ -20,7 +20,7 @@ from pipeline.trace.columns import Row
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
 from tests.broker.test_trace import Bench
-from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
+from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),

@@ -22,7 +22,7 @@ from pipeline.trace import store as store_module
 from pipeline.trace.reading import Run, Told, batches, runs_of
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import Store, StoreError
-from tests.pipeline.trace.recorded import encoded, traffic, write
+from tests.support.pipeline.recorded import encoded, traffic, write
 
 OURS = sorted([*TABLES, "_lock", "_manifest.json", "_places"])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kafkaproto.generator import emit
 from kafkaproto.generator.spec import load, parse
-from tests.kafkaproto.catalogue import Entry
+from tests.support.codec.catalogue import Entry
 
 SCHEMAS = Path(__file__).with_name("schemas")
 

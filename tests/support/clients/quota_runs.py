@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
+from benchmarks.rivals.real_kafka import RealKafka
 from broker.testing import TestCluster, cluster
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -20,11 +21,10 @@ from kafkaproto.messages.alter_client_quotas import (
 )
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.describe_client_quotas import DescribeClientQuotasRequest
-from tests.broker.wire import metadata
 from tests.clients.conftest import eventually
-from tests.clients.paced import CONSUMERS, PRODUCERS, Job, Run, run_together, value
-from tests.clients.replay import FETCH, PRODUCE, Charge, charges
-from tests.conformance.real_kafka import RealKafka
+from tests.support.clients.paced import CONSUMERS, PRODUCERS, Job, Run, run_together, value
+from tests.support.clients.replay import FETCH, PRODUCE, Charge, charges
+from tests.support.wire import metadata
 
 QUOTA = 200_000
 REQUEST_BYTES = 20_000  # a tenth of a second's worth

@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from tests.conformance.client import Closed
-from tests.conformance.subjects import WallClock, settings_of
-from tests.oracle.jars import KAFKA_VERSION, kafka_jars
+from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
+from tests.support.conformance.client import Closed
+from tests.support.conformance.subjects import WallClock, settings_of
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 CONTROLLER = 100
@@ -100,7 +100,7 @@ class RealKafka(WallClock):
 
     def _wait_until_ready(self) -> None:
         """Every broker that runs knows of all that do."""
-        from tests.conformance.scene import brokers_known
+        from tests.support.conformance.scene import brokers_known
 
         deadline = time.monotonic() + READY_SECONDS
         running = set(self._processes) - {CONTROLLER}

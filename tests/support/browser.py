@@ -1,6 +1,6 @@
 """A real headless browser for tests: the Chromium or Chrome of this machine, driven by Playwright.
 
-`python -m tests.browser PAGE.html PICTURE.png` takes the picture of the README: the top of a page.
+`python -m tests.support.browser PAGE.html PICTURE.png` takes the picture of the README: the top of a page.
 """
 
 from __future__ import annotations

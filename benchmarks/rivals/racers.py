@@ -6,8 +6,8 @@ Must never know what is raced.
 from __future__ import annotations
 
 from benchmarks.programs import Program
-from tests.conformance.real_kafka import RealKafka
-from tests.conformance.rivals.brokers import built
+from benchmarks.rivals.real_kafka import RealKafka
+from tests.support.conformance.rivals import built
 
 
 def kfake() -> Program:

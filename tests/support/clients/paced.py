@@ -22,8 +22,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PythonPartition
 
-from tests.clients.kafka_tools import JVM
-from tests.oracle.jars import kafka_jars
+from benchmarks.rivals.jars import kafka_jars
+from tests.support.clients.kafka_tools import JVM
 
 PATIENCE_SECONDS = 30.0
 DIGITS = 10

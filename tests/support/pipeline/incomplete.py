@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 
 from kafkaproto.trace.format import Entry, Event
-from tests.pipeline.trace.patched import Rows, fallen_watermark
+from tests.support.pipeline.patched import Rows, fallen_watermark
 
 FILES = 9
 SEEDS = 5

@@ -6,7 +6,7 @@ import pytest
 
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.metadata import MetadataRequest
-from tests.conformance.subjects import Foreign, settings_of
+from tests.support.conformance.subjects import Foreign, settings_of
 
 BROKER = 4
 RACKS = {0: "r0", 1: "r1", 2: "r2"}

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from broker.testing import TestCluster, cluster
-from tests.broker.wire import batch, fetch, metadata, produce
-from tests.conformance.client import Connection
+from tests.support.conformance.client import Connection
+from tests.support.wire import batch, fetch, metadata, produce
 
 RATE = 20_000
 TOO_MUCH_BYTES = 45_000

@@ -9,7 +9,7 @@ from broker.replication.fetcher import ReplicaFetcher
 from broker.replication.partition import Partition
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import BatchHeader, batches, complete_bytes
-from tests.broker.wire import flat, produce, produced
+from tests.support.wire import flat, produce, produced
 
 PRODUCE_VERSION = 9
 

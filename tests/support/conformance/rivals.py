@@ -11,11 +11,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.subjects import Foreign
-from tests.oracle.jars import cache_folder
+from benchmarks.rivals.jars import cache_folder
+from tests.support.conformance.subjects import Foreign
 
 KFAKE = "github.com/twmb/franz-go/pkg/kfake@v0.0.0-20260804154521-adb3a18abe14"
-MAIN = Path(__file__).with_name("main.go")
+MAIN = Path(__file__).resolve().parents[3] / "benchmarks" / "rivals" / "kfake.go"
 
 
 class Kfake(Foreign):

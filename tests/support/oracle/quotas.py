@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tests.oracle.oracle import Process
+from tests.support.oracle.oracle import Process
 
 Step = Sequence[Any]
 """As ``Quotas.java`` describes them."""

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from broker.faults.journal import RequestSeen
 from broker.quota.sensors import ThrottleReason
 from broker.testing.handle import Handle
-from tests.broker.quota.transcription import SlowRate
+from tests.support.broker.transcription import SlowRate
 
 PRODUCE, FETCH = "Produce", "Fetch"
 FLEXIBLE_FETCH = 12

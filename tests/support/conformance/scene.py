@@ -37,9 +37,9 @@ from kafkaproto.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tests.broker.wire import fetch, flat, produce, produced
-from tests.conformance.client import Connection
-from tests.conformance.subjects import Subject
+from tests.support.conformance.client import Connection
+from tests.support.conformance.subjects import Subject
+from tests.support.wire import fetch, flat, produce, produced
 
 PRODUCE_VERSION = 9
 ROUNDS = 400

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.clients.kafka_tools import run_tool
+from tests.support.clients.kafka_tools import run_tool
 
 TOOL = "kafka.admin.ConfigCommand"
 USERS, CLIENTS, IPS, TOPICS = (f"--entity-type {kind}" for kind in ("users", "clients", "ips", "topics"))

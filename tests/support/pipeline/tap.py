@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.pipeline.capture.wire import CLIENT, SERVER, Line, Wire
+from tests.support.pipeline.wire import CLIENT, SERVER, Line, Wire
 
 
 class Heard:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.kafkaproto.catalogue import Entry
-from tests.kafkaproto.values import Values
-from tests.oracle.oracle import Oracle, without_records
+from tests.support.codec.catalogue import Entry
+from tests.support.codec.values import Values
+from tests.support.oracle.oracle import Oracle, without_records
 
 INSTANCES = 200
 """For each version of each message, and of each release that has it."""

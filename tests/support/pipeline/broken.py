@@ -34,8 +34,8 @@ from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import CONTROL, TRANSACTIONAL, read_header
 from kafkaproto.trace.format import Entry, Event
-from tests.broker.recording import recorder_into
-from tests.broker.wire import batch, fetch, limit, metadata, produce
+from tests.support.recording import recorder_into
+from tests.support.wire import batch, fetch, limit, metadata, produce
 
 PLANTED = "planted"
 PRODUCER_ID = 77

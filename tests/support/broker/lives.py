@@ -13,7 +13,7 @@ from kafkaproto.messages.offset_commit import (
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkaproto.records.batch import batches, records
-from tests.broker.wire import batch, produce, produced
+from tests.support.wire import batch, produce, produced
 
 
 class Lives:

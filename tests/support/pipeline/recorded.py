@@ -10,8 +10,8 @@ from broker.faults.rules import ForcedThrottle
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.format import Entry, header
-from tests.broker.recording import Bench
-from tests.broker.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
+from tests.support.recording import Bench
+from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 META = {"recorder": "test", "wall_ms": 1_700_000_000_000, "at_ns": 0, "clock_ms": 1_700_000_000_000}
 

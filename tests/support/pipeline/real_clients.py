@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.clients.kafka_tools import JVM
-from tests.oracle.jars import kafka_jars
+from benchmarks.rivals.jars import kafka_jars
+from tests.support.clients.kafka_tools import JVM
 
 PARTITIONS, RECORDS, VALUE_BYTES = 2, 60, 1000
 PARTITION_FETCH_BYTES = 9_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from tests.oracle.jars import tools_jars
+from benchmarks.rivals.jars import tools_jars
 
 JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 LIMIT_SECONDS = 60

@@ -18,9 +18,9 @@ import pytest
 
 from broker.clock import ManualClock
 from broker.testing import cluster
-from tests.conformance.client import Answer, Closed, Connection
+from tests.support.conformance.client import Answer, Closed, Connection
 
-PROFILES = Path(__file__).with_name("profiles")
+PROFILES = Path(__file__).resolve().parents[2] / "conformance" / "profiles"
 PATIENCE_MS = 15_000
 TICK_SECONDS = 0.02
 

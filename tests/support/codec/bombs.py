@@ -1,6 +1,6 @@
 """Little data that stands for a gibibyte of zeros, one bomb for each framing; no bomb is ever unpacked to be made.
 
-Run as a program, it unpacks one and prints by how many KiB the process grew: ``python -m tests.kafkaproto.bombs NAME``.
+Run as a program, it unpacks one and prints by how many KiB the process grew: ``python -m tests.support.codec.bombs NAME``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Helpers that test modules share, by area. Modules at this level are used by several areas."""
