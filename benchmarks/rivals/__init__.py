@@ -1,1 +1,1 @@
-"""Other test brokers, to see what they make of the rules: `make conformance RIVALS=1`. No part of `make test`."""
+"""Other brokers: Apache Kafka and kfake, fetched on first use. Benchmarks race them, and tests compare with them."""

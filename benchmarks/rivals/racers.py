@@ -6,8 +6,22 @@ Must never know what is raced.
 from __future__ import annotations
 
 from benchmarks.programs import Program
-from benchmarks.rivals.real_kafka import RealKafka
-from tests.support.conformance.rivals import built
+from benchmarks.rivals.kfake import built
+from benchmarks.rivals.real_kafka import KafkaCluster
+
+SETTINGS = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "fetch.max.bytes": "2147483647",
+    "unclean.leader.election.enable": "false",
+}
+"""Kafka's defaults, except what makes a small cluster work. Changing a setting changes what the race measures."""
 
 
 def kfake() -> Program:
@@ -20,10 +34,10 @@ class Kafka(Program):
 
     def __init__(self) -> None:
         super().__init__("Kafka 3.9.1", [])
-        self._cluster: RealKafka | None = None
+        self._cluster: KafkaCluster | None = None
 
     def start(self) -> None:
-        self._cluster = RealKafka("default")
+        self._cluster = KafkaCluster(SETTINGS)
         host, port = self._cluster.bootstrap[0]
         self.address = f"{host}:{port}"
         self.idle_mb = self.resident_mb()

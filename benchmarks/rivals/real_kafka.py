@@ -1,6 +1,6 @@
 """Apache Kafka from its jars: three brokers and a controller of their own, on free ports of this machine, in a temporary folder.
 
-The controller is a process of its own so that any broker can be stopped or held. Must never know what is tested.
+The controller is a process of its own so that any broker can be stopped or paused. Must never know what is measured or tested.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
-from tests.support.conformance.client import Closed
-from tests.support.conformance.subjects import WallClock, settings_of
+from benchmarks.raw_client import frame, read_answer
+from benchmarks.rivals.jars import kafka_jars
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.header import decode_response_header
+from kafkaproto.messages.metadata import MetadataRequest
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 CONTROLLER = 100
+METADATA_VERSION = 12
+ANSWER_SECONDS = 15.0
 READY_SECONDS = 60.0
 STOP_SECONDS = 20.0
 JVM = ("-Xms96m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -31,14 +35,10 @@ class NotStarted(RuntimeError):
     """Kafka did not come up; the message has the end of what it wrote."""
 
 
-class RealKafka(WallClock):
-    """Kafka 3.9.1, which is right by definition where `semantics=kafka`."""
+class KafkaCluster:
+    """Three brokers of Apache Kafka 3.9.1, started with the same broker settings. Raises NotStarted."""
 
-    slack_ms = 500.0
-
-    def __init__(self, profile: str) -> None:
-        super().__init__()
-        self.name, self.semantics = f"kafka-{KAFKA_VERSION}", "kafka"
+    def __init__(self, settings: dict[str, str]) -> None:
         self._jars = kafka_jars()
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -46,7 +46,7 @@ class RealKafka(WallClock):
         self.bootstrap = [("127.0.0.1", self._ports[i]) for i in range(3)]
         try:
             for node in self._ports:
-                self._write_settings(node, settings_of(profile))
+                self._write_settings(node, settings)
             for node in self._ports:
                 self._spawn(node)
             self._wait_until_ready()
@@ -54,17 +54,17 @@ class RealKafka(WallClock):
             self.stop()
             raise
 
-    def _write_settings(self, node: int, profile: dict[str, str]) -> None:
+    def _write_settings(self, node: int, common: dict[str, str]) -> None:
         role = "controller" if node == CONTROLLER else "broker"
         listener = f"{'CONTROLLER' if node == CONTROLLER else 'PLAINTEXT'}://127.0.0.1:{self._ports[node]}"
         settings = {
-            **profile,
+            **common,
             "process.roles": role,
             "node.id": str(node),
             "controller.quorum.voters": f"{CONTROLLER}@127.0.0.1:{self._ports[CONTROLLER]}",
             "controller.listener.names": "CONTROLLER",
             "listeners": listener,
-            "log.initial.task.delay.ms": "100",  # retention begins when the profile says, not after 30 s
+            "log.initial.task.delay.ms": "100",  # retention begins when the settings say, not after 30 s
             "log.dirs": str(self._folder / f"data-{node}"),
         }
         if role == "broker":
@@ -72,7 +72,7 @@ class RealKafka(WallClock):
                 "advertised.listeners": listener,
                 "inter.broker.listener.name": "PLAINTEXT",
                 "broker.rack": f"r{node}",
-                "broker.session.timeout.ms": "30000",  # who is held is not dead
+                "broker.session.timeout.ms": "30000",  # a paused broker is not dead
             }
         path = self._folder / f"{node}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
@@ -100,8 +100,6 @@ class RealKafka(WallClock):
 
     def _wait_until_ready(self) -> None:
         """Every broker that runs knows of all that do."""
-        from tests.support.conformance.scene import brokers_known
-
         deadline = time.monotonic() + READY_SECONDS
         running = set(self._processes) - {CONTROLLER}
         waiting = sorted(running)
@@ -111,16 +109,15 @@ class RealKafka(WallClock):
                     raise NotStarted(f"node {node} ended: {(self._folder / f'{node}.out').read_text()[-2000:]}")
             if time.monotonic() > deadline:
                 raise NotStarted(f"brokers {waiting} were not ready within {READY_SECONDS} s")
-            with suppress(OSError, Closed):  # not listening yet
-                waiting = [i for i in waiting if not running <= brokers_known(self, i)]
+            with suppress(OSError, EOFError):  # not listening yet
+                waiting = [i for i in waiting if not running <= brokers_known(self.bootstrap[i])]
             time.sleep(0.1 if waiting else 0)
-        self.close_connections()
 
     def pid_of(self, broker_id: int) -> int:
         """The process of a broker."""
         return self._processes[broker_id].pid
 
-    def restore(self) -> None:
+    def start_stopped_brokers(self) -> None:
         for broker_id in range(3):
             if broker_id not in self._processes:
                 self.start_broker(broker_id)
@@ -134,11 +131,11 @@ class RealKafka(WallClock):
         self._spawn(broker_id)
         self._wait_until_ready()
 
-    def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
-        """All that the broker does is held: Kafka has nothing finer."""
+    def pause_broker(self, broker_id: int) -> None:
+        """Pause the process of a broker with SIGSTOP."""
         self._processes[broker_id].send_signal(signal.SIGSTOP)
 
-    def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
+    def resume_broker(self, broker_id: int) -> None:
         self._processes[broker_id].send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
@@ -147,6 +144,16 @@ class RealKafka(WallClock):
         for process in self._processes.values():
             process.wait(STOP_SECONDS)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def brokers_known(address: tuple[str, int]) -> set[int]:
+    """Return the ids of the brokers in one broker's Metadata response. Raises OSError, EOFError."""
+    with socket.create_connection(address, ANSWER_SECONDS) as sock:
+        sock.sendall(frame(ApiKey.METADATA, METADATA_VERSION, MetadataRequest([])))
+        view = memoryview(read_answer(sock))
+    _, at = decode_response_header(ApiKey.METADATA, METADATA_VERSION, view, 0, len(view))
+    response, _ = codec(ApiKey.METADATA, METADATA_VERSION).decode_response(view, at, len(view))
+    return {broker.node_id for broker in response.brokers}
 
 
 def free_ports(count: int) -> list[int]:

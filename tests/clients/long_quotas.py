@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.rivals.jars import KAFKA_VERSION
-from benchmarks.rivals.real_kafka import RealKafka
 from tests.support.clients.configs_conversation import CONVERSATION, talk
 from tests.support.clients.paced import Run, number_in
 from tests.support.clients.quota_runs import (
@@ -27,6 +26,7 @@ from tests.support.clients.quota_runs import (
     ratio,
 )
 from tests.support.clients.replay import bytes_within, lateness_ms, replayed, wrong
+from tests.support.conformance.real_kafka import RealKafka
 
 SECONDS, LONG_SECONDS = 30, 300
 ONE: list[Who] = [("producer", "confluent-kafka")]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchmarks.rivals.real_kafka import RealKafka
 from tests.support.conformance.foreign import brokers_at, check_profile
+from tests.support.conformance.real_kafka import RealKafka
 from tests.support.conformance.rivals import Kfake, LibrdkafkaMock
 from tests.support.conformance.subjects import Foreign, Ours, OursManual, Subject
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from benchmarks.rivals.real_kafka import RealKafka
 from tests.differential.comparing import Found, Pair, Unstable
 from tests.differential.conversations import conversation
+from tests.support.conformance.real_kafka import RealKafka
 from tests.support.conformance.subjects import Ours
 
 PROFILE = "default"

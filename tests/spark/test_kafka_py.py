@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rivals.real_kafka import RealKafka
 from broker.testing import TestCluster
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression
 from pipeline.kafka_py.source import KafkaPy
+from tests.support.conformance.real_kafka import RealKafka
 
 pytestmark = [
     pytest.mark.spark,

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from benchmarks.rivals.real_kafka import RealKafka
 from broker.relay import Relay
 from broker.server import proxy
 from pipeline.trace import tables as job
@@ -21,6 +20,7 @@ from pipeline.trace.report.__main__ import at_hand
 from pipeline.trace.tables import read
 from tests.broker.server.test_proxy import proxied
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.conformance.real_kafka import RealKafka
 from tests.support.conformance.scene import new_topic
 from tests.support.pipeline import real_clients
 from tests.support.pipeline.alike import assert_same

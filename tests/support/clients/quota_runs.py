@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from benchmarks.rivals.real_kafka import RealKafka
 from broker.testing import TestCluster, cluster
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -24,6 +23,7 @@ from kafkaproto.messages.describe_client_quotas import DescribeClientQuotasReque
 from tests.clients.conftest import eventually
 from tests.support.clients.paced import CONSUMERS, PRODUCERS, Job, Run, run_together, value
 from tests.support.clients.replay import FETCH, PRODUCE, Charge, charges
+from tests.support.conformance.real_kafka import RealKafka
 from tests.support.wire import metadata
 
 QUOTA = 200_000

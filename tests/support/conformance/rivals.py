@@ -6,16 +6,11 @@ Must never know what is tested.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
-from benchmarks.rivals.jars import cache_folder
+from benchmarks.rivals.kfake import built
 from tests.support.conformance.subjects import Foreign
-
-KFAKE = "github.com/twmb/franz-go/pkg/kfake@v0.0.0-20260804154521-adb3a18abe14"
-MAIN = Path(__file__).resolve().parents[3] / "benchmarks" / "rivals" / "kfake.go"
 
 
 class Kfake(Foreign):
@@ -40,20 +35,6 @@ class Kfake(Foreign):
 
     def stop(self) -> None:
         self._process.communicate(timeout=10)
-
-
-def built() -> str:
-    """The program, built once into the cache folder with Go's module proxy. Raises CalledProcessError, FileNotFoundError."""
-    folder = cache_folder() / "rivals" / KFAKE.rpartition("-")[2]
-    program = folder / "kfake"
-    if not program.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(MAIN, folder / "main.go")
-        if not (folder / "go.mod").exists():
-            subprocess.run(["go", "mod", "init", "rival"], cwd=folder, check=True, capture_output=True)
-        for step in (["get", KFAKE], ["build", "-o", "kfake", "."]):
-            subprocess.run(["go", *step], cwd=folder, check=True, capture_output=True)
-    return str(program)
 
 
 class LibrdkafkaMock(Foreign):

@@ -1,0 +1,26 @@
+"""kfake, the test broker of franz-go, built with Go on first use. Must never know what is measured or tested."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from benchmarks.rivals.jars import cache_folder
+
+KFAKE = "github.com/twmb/franz-go/pkg/kfake@v0.0.0-20260804154521-adb3a18abe14"
+MAIN = Path(__file__).with_name("kfake.go")
+
+
+def built() -> str:
+    """The program, built once into the cache folder with Go's module proxy. Raises CalledProcessError, FileNotFoundError."""
+    folder = cache_folder() / "rivals" / KFAKE.rpartition("-")[2]
+    program = folder / "kfake"
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(MAIN, folder / "main.go")
+        if not (folder / "go.mod").exists():
+            subprocess.run(["go", "mod", "init", "rival"], cwd=folder, check=True, capture_output=True)
+        for step in (["get", KFAKE], ["build", "-o", "kfake", "."]):
+            subprocess.run(["go", *step], cwd=folder, check=True, capture_output=True)
+    return str(program)
