@@ -13,6 +13,8 @@ import pytest
 
 from pipeline import session
 
+# A failing assert in a helper shows its values, as in a test module.
+pytest.register_assert_rewrite("tests.support")
 # How long an example takes says how busy the machine is, and nothing of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")

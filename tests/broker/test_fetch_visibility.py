@@ -14,6 +14,7 @@ from tests.support.scene import (
     fetchers,
     fill,
     hold,
+    lagging,
     offsets_told,
     only,
     replica,
@@ -36,15 +37,6 @@ def ask(cluster: VirtualCluster, broker_id: int, *partitions: tuple[str, int, in
 def one(cluster: VirtualCluster, broker_id: int, offset: int, **more: Any) -> Any:
     """The data of `t`-0 in the answer to a fetch at this offset."""
     return only(ask(cluster, broker_id, ("t", 0, offset), **more))
-
-
-def lagging(semantics: str) -> VirtualCluster:
-    """Five records at the leader and at broker 1; broker 2, in sync, has two and holds the high watermark there."""
-    cluster = three(semantics)
-    hold(cluster, 2, at=2)
-    fill(cluster, "t", *(batch(b"%d" % i) for i in range(5)))
-    cluster.advance(1000)  # under `kafka` a follower hears of a high watermark with its next fetch
-    return cluster
 
 
 # ---- up to where -----------------------------------------------------------------------------------------------------------------

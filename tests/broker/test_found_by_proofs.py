@@ -6,8 +6,8 @@ import pytest
 
 from broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import Compression
-from tests.broker.test_replication_quotas import LEADER, set_list, set_rate
 from tests.differential.batches import made
+from tests.support.broker.replication_quotas import LEADER, set_list, set_rate
 from tests.support.scene import elect, fetchers, fill, hold, release, replica, three
 from tests.support.wire import batch, errors, fetch, flat, limit, produce, produced
 

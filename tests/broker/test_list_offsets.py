@@ -9,7 +9,7 @@ import pytest
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import NewRecord, build_batch
-from tests.broker.test_replication import hold, release
+from tests.support.scene import hold, release
 from tests.support.wire import produce
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5

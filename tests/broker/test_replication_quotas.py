@@ -7,32 +7,17 @@ from typing import Any
 
 import pytest
 
-from broker.dynamic_config import BrokerResource, Change, change
 from broker.errors import KafkaError
 from broker.quota.replication_quotas import ReplicationQuota, answer_bytes
 from broker.testing.memory import VirtualCluster
 from kafkaproto.api import codec
 from kafkaproto.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from tests.support.broker.replication_quotas import FOLLOWER, LEADER, set_list, set_rate
 from tests.support.broker.slow_replication import SlowFollower
 from tests.support.scene import answered_at, fill, hold, only, release, replica, three
 from tests.support.wire import batch_of_bytes, fetch, flat, produce, sizes
 
-LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
-RATE = {LEADER: "leader.replication.throttled.rate", FOLLOWER: "follower.replication.throttled.rate"}
 KB = 1000
-
-
-def set_rate(cluster: VirtualCluster, side: str, rate: int | None, broker_id: int = -1) -> None:
-    text = None if rate is None else str(rate)
-    one = Change(RATE[side], 1 if rate is None else 0, text)
-    change(BrokerResource(cluster.state, broker_id), [one], cluster.state.strict_kip)
-    cluster.run()
-
-
-def set_list(cluster: VirtualCluster, side: str, text: str, topic: str = "t") -> None:
-    controller = cluster.state.controller
-    controller.set_topic_configs(topic, {**controller.image.topics[topic].configs, side: text})
-    cluster.run()
 
 
 def quota(cluster: VirtualCluster, side: str, broker_id: int) -> ReplicationQuota:

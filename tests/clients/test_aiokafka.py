@@ -13,7 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import TopicAlreadyExistsError
 
 from broker.testing import AsyncTestCluster, async_cluster
-from tests.clients.conftest import (
+from tests.support.clients.broker_side import (
     CODECS,
     PATIENCE_SECONDS,
     RACKS,

@@ -25,7 +25,15 @@ from confluent_kafka.admin import (
 )
 
 from broker.testing import TestCluster
-from tests.clients.conftest import CODECS, START_MS, Running, batch_headers, codecs, eventually, fetched_bytes
+from tests.support.clients.broker_side import (
+    CODECS,
+    START_MS,
+    Running,
+    batch_headers,
+    codecs,
+    eventually,
+    fetched_bytes,
+)
 
 pytestmark = pytest.mark.clients
 

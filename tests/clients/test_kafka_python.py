@@ -13,8 +13,16 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
 from broker.testing import TestCluster
-from tests.clients.conftest import CODECS, START_MS, Running, batch_headers, codecs, eventually, fetched_bytes
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients.broker_side import (
+    CODECS,
+    START_MS,
+    Running,
+    batch_headers,
+    codecs,
+    eventually,
+    fetched_bytes,
+)
 
 pytestmark = [
     pytest.mark.clients,

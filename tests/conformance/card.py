@@ -50,7 +50,7 @@ class Card:
 
 def parts(nodeid: str) -> tuple[str, str]:
     """``…::test_F7_x[real-3]`` as ("test_F7_x [3]", "real")."""
-    from tests.conformance.conftest import KINDS, RIVALS  # not before pytest has begun, which rewrites what is imported
+    from tests.support.conformance.kinds import KINDS, RIVALS  # not before pytest has begun, which rewrites its asserts
 
     base, _, inside = nodeid.rpartition("::")[2].partition("[")
     words = inside.rstrip("]")

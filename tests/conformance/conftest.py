@@ -5,23 +5,13 @@ A test module says its profile with `PROFILE = "small"`; without one it is "defa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.conformance.foreign import brokers_at, check_profile
-from tests.support.conformance.real_kafka import RealKafka
-from tests.support.conformance.rivals import Kfake, LibrdkafkaMock
-from tests.support.conformance.subjects import Foreign, Ours, OursManual, Subject
-
-KINDS: dict[str, Callable[[str], Subject]] = {
-    "ours-kafka": lambda profile: Ours(profile, "kafka"),
-    "ours-kafka-manual": lambda profile: OursManual(profile, "kafka"),
-    "ours-kip-manual": lambda profile: OursManual(profile, "kip"),
-    "real": RealKafka,
-}
-RIVALS: dict[str, Callable[[str], Subject]] = {"kfake": Kfake, "librdkafka-mock": LibrdkafkaMock}
-"""Beside them on request: `--subjects ours-kafka,real,kfake,librdkafka-mock`."""
+from tests.support.conformance.kinds import KINDS, RIVALS
+from tests.support.conformance.subjects import Foreign, Subject
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

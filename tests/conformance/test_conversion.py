@@ -15,8 +15,7 @@ from kafkaproto.records.batch import NewRecord, Record, build_batch
 from kafkaproto.records.compression import Compression, compress
 from kafkaproto.records.convert import down_convert, up_convert
 from kafkaproto.records.message_set import build_message_set
-from tests.conformance.test_partition_admin import wait_until
-from tests.support.conformance.scene import Topic, new_topic
+from tests.support.conformance.scene import Topic, new_topic, wait_until
 from tests.support.conformance.subjects import Subject
 from tests.support.wire import batch, produce, produced
 

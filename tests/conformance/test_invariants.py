@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafkaproto.api import APIS, codec
 from kafkaproto.messages.offset_fetch import OffsetFetchRequestGroup
-from tests.conformance.test_metadata import OFFERED_BY_3_9
 from tests.support.codec.values import Values
+from tests.support.conformance.offered import OFFERED_BY_3_9
 from tests.support.conformance.subjects import Subject
 
 PRODUCE, OFFSET_FETCH = 0, 9

@@ -10,6 +10,7 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.support.conformance.offered import OFFERED_BY_3_9
 from tests.support.conformance.scene import Topic, new_topic, read, wait_until
 from tests.support.conformance.subjects import Subject
 from tests.support.wire import batch, fetch, flat
@@ -17,12 +18,6 @@ from tests.support.wire import batch, fetch, flat
 NOT_ASKED = -(2**31)
 ANY_TOPIC_OPERATION, ANY_CLUSTER_OPERATION = 0b1101_1111_1000, 0b1_1111_1010_0000
 GHOST = b"\x03" * 16
-OFFERED_BY_3_9 = {
-    0: (0, 11), 1: (0, 17), 2: (0, 9), 3: (0, 12), 8: (0, 9), 9: (0, 9), 10: (0, 6), 11: (0, 9), 12: (0, 4), 13: (0, 5),
-    14: (0, 5), 15: (0, 5), 16: (0, 5), 18: (0, 4), 19: (0, 7), 20: (0, 6), 21: (0, 2), 22: (0, 5), 23: (0, 4),
-    32: (0, 4), 37: (0, 3), 43: (0, 2), 44: (0, 1), 45: (0, 0), 46: (0, 0), 48: (0, 1), 49: (0, 1), 60: (0, 1),
-}  # fmt: skip
-"""Of a release 3.9, the APIs that this project serves today (M-10)."""
 
 
 def ask(subject: Subject, version: int, topics: list[Any] | None, broker_id: int = 0, **more: Any) -> Any:

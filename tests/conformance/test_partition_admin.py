@@ -9,26 +9,16 @@ from kafkaproto.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from kafkaproto.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
+from kafkaproto.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kafkaproto.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
-from tests.support.conformance.scene import EARLIEST, Topic, list_offsets, new_topic, wait_until
+from tests.support.conformance.scene import EARLIEST, Topic, created, list_offsets, new_topic, wait_until
 from tests.support.conformance.subjects import Subject
 from tests.support.wire import batch, errors, fetch, flat
-
-
-def created(subject: Subject, *topics: CreatePartitionsTopic, validate_only: bool = False) -> list[tuple[str, int]]:
-    request = CreatePartitionsRequest(list(topics), 10_000, validate_only)
-    results = subject.ask(subject.connect(), request, 3).results
-    return sorted((result.name, result.error_code) for result in results)
 
 
 def test_partitions_are_added_and_never_taken_away(subject: Subject) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kafkaproto.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
-from tests.conformance.test_partition_admin import created
-from tests.support.conformance.scene import Topic, brokers_known, new_topic, wait_until
+from tests.support.conformance.scene import Topic, brokers_known, created, new_topic, wait_until
 from tests.support.conformance.subjects import Subject
 
 MANY = 24

@@ -7,8 +7,7 @@ from typing import Any
 
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import Batch, NewRecord, batches, build_batch, records
-from tests.conformance.test_partition_admin import wait_until
-from tests.support.conformance.scene import Topic, new_topic
+from tests.support.conformance.scene import Topic, new_topic, wait_until
 from tests.support.conformance.subjects import OursManual, Subject
 from tests.support.wire import errors, fetch, flat
 

@@ -127,7 +127,7 @@ def test_verification_finds_every_kind_of_fault_in_magic_2() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_verification_looks_inside_of_wrappers(magic: int) -> None:
-    from tests.kafkaproto.test_message_set import wrapper
+    from tests.support.codec.message_sets import wrapper
 
     plain = build_message_set(MADE, magic=magic)
 

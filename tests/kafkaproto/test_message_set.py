@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records import message_set
-from kafkaproto.records.compression import Compression, compress
+from kafkaproto.records.compression import Compression
 from kafkaproto.records.message_set import (
     build_message_set,
     check_crc,
@@ -22,6 +19,7 @@ from kafkaproto.records.message_set import (
     write_messages,
 )
 from kafkaproto.records.record import NewRecord, Record
+from tests.support.codec.message_sets import with_crc, wrapper
 
 KINDS = [kind for kind in Compression if kind != Compression.ZSTD]
 PACKED = KINDS[1:]
@@ -37,18 +35,6 @@ GOLDEN_0 = bytes.fromhex("0000000000000005 00000010 00000000 00 00 00000001 6b 0
 GOLDEN_1 = bytes.fromhex(
     "0000000000000005 00000018 00000000 01 00 0000018bcfe56800 00000001 6b 00000001 76".replace(" ", "")
 )
-
-
-def with_crc(data: bytes) -> bytes:
-    return data[:12] + struct.pack(">I", zlib.crc32(data[16:])) + data[16:]
-
-
-def wrapper(inside: bytes, *, magic: int, offset: int, kind: Compression, attributes: int = 0) -> bytes:
-    """A wrapper around bytes that need not be messages."""
-    packed = compress(kind, inside)
-    body = struct.pack(">bb", magic, attributes | kind) + (struct.pack(">q", 7777) if magic else b"")
-    body += struct.pack(">ii", -1, len(packed)) + packed
-    return with_crc(struct.pack(">qiI", offset, len(body) + 4, 0) + body)
 
 
 @pytest.mark.parametrize(("magic", "golden"), [(0, with_crc(GOLDEN_0)), (1, with_crc(GOLDEN_1))])

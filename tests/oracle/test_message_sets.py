@@ -16,8 +16,8 @@ from kafkaproto.records.convert import down_convert, up_convert
 from kafkaproto.records.message_set import build_message_set
 from kafkaproto.records.record import Record
 from kafkaproto.records.verify import problems
-from tests.oracle.test_records import as_json, batch_spec, some_records
 from tests.support.oracle.oracle import Conversions, Oracle, Refused
+from tests.support.oracle.records import as_json, batch_spec, some_records
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 

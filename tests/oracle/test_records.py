@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from typing import Any
 
@@ -20,6 +19,7 @@ from kafkaproto.records.batch import (
 )
 from kafkaproto.records.compression import Compression
 from tests.support.oracle.oracle import Oracle, Refused
+from tests.support.oracle.records import as_json, batch_spec, some_records
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -27,32 +27,6 @@ KINDS = list(Compression)
 COMPARED = ("base_offset", "last_offset", "partition_leader_epoch", "size", "producer_id", "producer_epoch")
 COMPARED += ("base_sequence", "max_timestamp", "base_timestamp", "crc", "compression", "record_count")
 COMPARED += ("is_transactional", "is_control", "is_log_append_time")
-
-
-def some_records(chance: random.Random, count: int) -> list[NewRecord]:
-    return [
-        NewRecord(
-            value=chance.choice((None, b"", b"value " * chance.randrange(400), chance.randbytes(300))),
-            key=chance.choice((None, b"", b"key", chance.randbytes(70))),
-            timestamp=1_700_000_000_000 + chance.randrange(-(10**7), 10**7),
-            headers=[("", None), ("h", b""), ("ü" * 40, b"x" * 130)][: chance.randrange(4)],
-        )
-        for _ in range(count)
-    ]
-
-
-def encoded(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode()
-
-
-def as_json(record: Any) -> dict[str, Any]:
-    headers = [[key, encoded(value)] for key, value in record.headers]
-    return {
-        "timestamp": record.timestamp,
-        "key": encoded(record.key),
-        "value": encoded(record.value),
-        "headers": headers,
-    }
 
 
 def assert_same_batch(theirs: dict[str, Any], batch: bytes) -> None:
@@ -85,23 +59,6 @@ def test_we_read_the_batches_that_kafka_builds(oracle: Oracle, kind: Compression
     (theirs,) = oracle.records(batch)
     assert_same_batch(theirs, batch)
     assert [as_json(record) for record in made] == [as_json(record) for record in records(batch)]
-
-
-def batch_spec(made: list[NewRecord], kind: Compression, **overrides: Any) -> dict[str, Any]:
-    spec = {
-        "magic": 2,
-        "compression": int(kind),
-        "log_append_time": False,
-        "base_offset": 100,
-        "now_ms": -1,
-        "producer_id": 77,
-        "producer_epoch": 3,
-        "base_sequence": 12,
-        "transactional": True,
-        "leader_epoch": 4,
-        "records": [as_json(record) for record in made],
-    }
-    return {**spec, **overrides}
 
 
 def test_without_compression_our_bytes_are_kafkas_bytes(oracle: Oracle) -> None:

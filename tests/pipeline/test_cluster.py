@@ -18,9 +18,9 @@ from pipeline import pack
 from pipeline.session import cache_folder
 from pipeline.trace import tables as job
 from pipeline.trace.schema import TABLES
-from tests.pipeline.capture.test_connections import fetched, named, talk, versions
-from tests.pipeline.trace.test_tables import rows
+from tests.support.pipeline.exchanges import fetched, named, talk, versions
 from tests.support.pipeline.recorded import traffic, write
+from tests.support.pipeline.tables import rows
 from tests.support.pipeline.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from benchmarks import synthetic
 from pipeline.capture import job as capture_job
 from pipeline.capture.reading import runs_of as captures_of
 from pipeline.trace import reading
-from tests.pipeline.capture.test_connections import fetched, named, produced, talk
+from tests.support.pipeline.exchanges import fetched, named, produced, talk
 from tests.support.pipeline.wire import Wire
 
 ROWS_PER_BATCH = 100

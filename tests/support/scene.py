@@ -9,7 +9,7 @@ from broker.replication.fetcher import ReplicaFetcher
 from broker.replication.partition import Partition
 from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import BatchHeader, batches, complete_bytes
-from tests.support.wire import flat, produce, produced
+from tests.support.wire import batch, flat, produce, produced
 
 PRODUCE_VERSION = 9
 
@@ -87,3 +87,12 @@ def offsets_told(data: Any) -> tuple[int, int, int]:
 def answered_at(client: MemoryClient, since_ms: int) -> list[int]:
     """When each answer came, in milliseconds since `since_ms`."""
     return [answer.at_ms - since_ms for answer in client.answers]
+
+
+def lagging(semantics: str) -> VirtualCluster:
+    """Five records at the leader and at broker 1; broker 2, in sync, has two and holds the high watermark there."""
+    cluster = three(semantics)
+    hold(cluster, 2, at=2)
+    fill(cluster, "t", *(batch(b"%d" % i) for i in range(5)))
+    cluster.advance(1000)  # under `kafka` a follower hears of a high watermark with its next fetch
+    return cluster

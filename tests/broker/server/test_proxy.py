@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,43 +26,17 @@ from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange, Trace, files_of
 from pipeline.trace import tables as job
-from tests.pipeline.trace.test_tables import rows
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.client import Closed, Connection
 from tests.support.pipeline.alike import assert_same
+from tests.support.pipeline.tables import rows
+from tests.support.proxied import proxied
 from tests.support.wire import batch, fetch, metadata, produce
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)]
 
 ROOT = Path(__file__).resolve().parents[3]
 WAIT_SECONDS = 20
-
-
-@contextmanager
-def proxied(to: str, trace: Path, port: int = 0) -> Iterator[str]:
-    """A proxy in a thread; where clients go."""
-    host, _, number = to.rpartition(":")
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-
-    def run(work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
-
-    async def made() -> Proxy:
-        return Proxy((host, int(number)), trace, port=port)
-
-    proxy = run(made())
-    try:
-        run(proxy.start())
-        try:
-            yield proxy.bootstrap
-        finally:
-            run(proxy.stop())
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def entries(folder: Path) -> list[Exchange | Event]:

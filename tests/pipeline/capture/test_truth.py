@@ -19,13 +19,13 @@ from pipeline.trace.audit.conversation import RULES
 from pipeline.trace.audit.rule import BROKEN, HOLDS, outcome
 from pipeline.trace.audit.rule import Tables as AuditedTables
 from pipeline.trace.schema import TABLES
-from tests.pipeline.capture.test_connections import fetched, named, talk, versions
-from tests.pipeline.trace.test_tables import rows
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.client import Connection
 from tests.support.pipeline.alike import assert_same
+from tests.support.pipeline.exchanges import fetched, named, talk, versions
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.sniffed import Sniffed, sniffed, written
+from tests.support.pipeline.tables import rows
 from tests.support.pipeline.tap import LARGEST_SEGMENT_BYTES, Tap, tapped
 from tests.support.pipeline.wire import CLIENT, SERVER, Wire
 from tests.support.wire import batch, fetch, metadata, produce

@@ -23,7 +23,7 @@ from pipeline.kafka_py.connection import Connection
 from pipeline.kafka_py.errors import KafkaError, OptionError
 from pipeline.kafka_py.options import ClientSettings
 from pipeline.kafka_py.scram import HASHES, LEAST_ITERATIONS, MOST_ITERATIONS, Scram, ScramError
-from tests.pipeline.kafka_py.test_connection import Broker, running, settings
+from tests.support.pipeline.hand_made_broker import Broker, running, settings
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 CHALLENGE = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"

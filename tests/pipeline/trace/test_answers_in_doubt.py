@@ -16,7 +16,7 @@ from pipeline.trace import tables as job
 from pipeline.trace.answers import fetch_sizes, latency, ledger, spark_doctor, throttles, what_if
 from pipeline.trace.audit import durability, offsets, throttling
 from pipeline.trace.audit.rule import Tables
-from tests.pipeline.trace.test_answers import told
+from tests.support.pipeline.played import told
 from tests.support.pipeline.recorded import write
 from tests.support.recording import recorder_into
 from tests.support.scene import hold

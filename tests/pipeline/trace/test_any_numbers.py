@@ -14,7 +14,7 @@ from pipeline.trace.report.__main__ import ANSWERS, RELEASE, at_hand
 from pipeline.trace.report.page import Facts, page
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
-from tests.pipeline.trace.test_answers import RACKS, SPARK, play, windows
+from tests.support.pipeline.played import RACKS, SPARK, play, windows
 
 pytestmark = [
     pytest.mark.spark,

@@ -31,11 +31,11 @@ from pipeline.trace.audit.__main__ import (
 from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
-from tests.pipeline.trace.test_tables import rows
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.pipeline import broken, incomplete, patched
 from tests.support.pipeline.clean import record
 from tests.support.pipeline.recorded import traffic, write
+from tests.support.pipeline.tables import rows
 
 pytestmark = [
     pytest.mark.spark,

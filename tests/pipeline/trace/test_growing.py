@@ -24,8 +24,8 @@ from pipeline.trace.reading import batches, runs_of
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
-from tests.pipeline.trace.test_tables import build, rows
 from tests.support.pipeline.recorded import encoded, life, traffic, write
+from tests.support.pipeline.tables import build, rows
 
 LIFE = life()
 

@@ -18,7 +18,6 @@ from pipeline.trace.audit.__main__ import RULES
 from pipeline.trace.audit.rule import NAMES
 from pipeline.trace.report.__main__ import at_hand
 from pipeline.trace.tables import read
-from tests.broker.server.test_proxy import proxied
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.real_kafka import RealKafka
 from tests.support.conformance.scene import new_topic
@@ -28,6 +27,7 @@ from tests.support.pipeline.real_clients import CONFLUENT, JAVA, PARTITIONS, PYT
 from tests.support.pipeline.sniffed import Sniffed, sniffed, written
 from tests.support.pipeline.tap import Heard
 from tests.support.pipeline.wire import CLIENT, SERVER, Wire
+from tests.support.proxied import proxied
 
 pytestmark = [
     pytest.mark.spark,

@@ -29,9 +29,9 @@ from pipeline.trace.report.__main__ import ANSWERS, RULES, Made, Wanted, main, m
 from pipeline.trace.report.frames import exchanges
 from pipeline.trace.report.page import Facts, page, table_html
 from pipeline.trace.tables import build, without_spark
-from tests.pipeline.capture.test_connections import named, talk, versions
-from tests.pipeline.trace.test_answers import RACKS, play, windows
 from tests.support.browser import browser
+from tests.support.pipeline.exchanges import named, talk, versions
+from tests.support.pipeline.played import RACKS, play, windows
 from tests.support.pipeline.recorded import write
 from tests.support.pipeline.wire import Wire
 

@@ -21,9 +21,9 @@ from pipeline.trace.audit.__main__ import RULES
 from pipeline.trace.audit.rule import Tables
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES, ddl
-from tests.broker.test_fetch_visibility import lagging
 from tests.support.pipeline import patched
 from tests.support.recording import recorder_into
+from tests.support.scene import lagging
 from tests.support.wire import batch, batch_of_bytes, fetch, limit, metadata, produce
 
 pytestmark = [

@@ -19,7 +19,7 @@ from kafkaproto.trace.format import Entry, Event, Positions, State
 from pipeline.trace.columns import Row
 from pipeline.trace.rows import Rows
 from pipeline.trace.schema import TABLES
-from tests.broker.test_trace import Bench
+from tests.support.recording import Bench
 from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 TYPES: dict[str, tuple[type, ...]] = {

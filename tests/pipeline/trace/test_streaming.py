@@ -16,8 +16,8 @@ from pipeline.trace import tables as job
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import Store
 from pipeline.trace.streaming import FolderReader, main, start
-from tests.pipeline.trace.test_tables import rows
 from tests.support.pipeline.recorded import encoded, life, traffic, write
+from tests.support.pipeline.tables import rows
 
 pytestmark = [
     pytest.mark.spark,

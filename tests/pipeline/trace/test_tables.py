@@ -19,25 +19,13 @@ import pytest
 from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State, TraceError
 from pipeline.trace import reading, tables, writing
 from pipeline.trace import store as store_module
-from pipeline.trace.reading import Run, Told, batches, runs_of
+from pipeline.trace.reading import Run, batches, runs_of
 from pipeline.trace.schema import TABLES
 from pipeline.trace.store import Store, StoreError
 from tests.support.pipeline.recorded import encoded, traffic, write
+from tests.support.pipeline.tables import build, rows
 
 OURS = sorted([*TABLES, "_lock", "_manifest.json", "_places"])
-
-
-def build(trace: Path, out: Path) -> tuple[dict[str, dict[str, int]], list[Told]]:
-    return tables.build(trace, out, tables.without_spark)
-
-
-def rows(out: Path, table: str, run: str = "*") -> list[dict[str, Any]]:
-    """Of a table, in its order, with run and hour from the names of the folders."""
-    found: list[dict[str, Any]] = []
-    for path in sorted((out / table).glob(f"run={run}/hour=*/*.parquet")):
-        keys = dict(part.split("=") for part in path.parts[-3:-1])
-        found += [keys | row for row in pq.ParquetFile(path).read().to_pylist()]
-    return sorted(found, key=lambda row: (row["run"], row["seq"], row.get("place") or 0))
 
 
 def contents(out: Path) -> dict[str, bytes]:

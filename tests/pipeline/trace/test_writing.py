@@ -15,8 +15,8 @@ import pytest
 from pipeline.trace import tables, writing
 from pipeline.trace.reading import SCHEMAS, Run, runs_of
 from pipeline.trace.store import Store, StoreError
-from tests.pipeline.trace.test_tables import rows
 from tests.support.pipeline.recorded import traffic, write
+from tests.support.pipeline.tables import rows
 
 RUN = Run("r", {}, (), ())
 EVENTS_PER_BATCH = 4096

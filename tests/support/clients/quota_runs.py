@@ -20,7 +20,7 @@ from kafkaproto.messages.alter_client_quotas import (
 )
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.describe_client_quotas import DescribeClientQuotasRequest
-from tests.clients.conftest import eventually
+from tests.support.clients.broker_side import eventually
 from tests.support.clients.paced import CONSUMERS, PRODUCERS, Job, Run, run_together, value
 from tests.support.clients.replay import FETCH, PRODUCE, Charge, charges
 from tests.support.conformance.real_kafka import RealKafka

@@ -23,6 +23,7 @@ from kafkaproto.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkaproto.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -298,3 +299,9 @@ def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iter
     finally:
         for entity, values in changes:
             alter_quotas(subject, (entity, dict.fromkeys(values)))
+
+
+def created(subject: Subject, *topics: CreatePartitionsTopic, validate_only: bool = False) -> list[tuple[str, int]]:
+    request = CreatePartitionsRequest(list(topics), 10_000, validate_only)
+    results = subject.ask(subject.connect(), request, 3).results
+    return sorted((result.name, result.error_code) for result in results)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.trace.schema import TABLES
-from tests.pipeline.trace.test_tables import rows
+from tests.support.pipeline.tables import rows
 
 COMPARED = ("requests", "partitions", "batches")
 TIMES = {"hour", "received_ns", "handled_ns", "ready_ns", "sent_ns", "begun_ns"}

@@ -1,0 +1,76 @@
+"""What the tests of client libraries look at on the broker's side, and how they wait for a client."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from broker.testing.handle import Handle
+
+START_MS = 1_700_000_000_000
+"""The timestamp of the first record that a test writes with timestamps of its own."""
+RACKS = {
+    **{f"{i}.broker.rack": rack for i, rack in enumerate("abc")},
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+}
+TOPICS = {"t": {"partitions": 3, "replication_factor": 3}}
+CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+PATIENCE_SECONDS = 20.0
+
+
+def batch_headers(kafka: Handle, topic: str = "t") -> list[Any]:
+    """The header of every batch of a topic, as the leaders hold it."""
+
+    def read() -> list[Any]:
+        found = []
+        for partition in kafka.state.controller.image.topics[topic].partitions:
+            log = kafka.state.nodes[partition.leader].replicas.partitions[(topic, partition.index)].log
+            found += [header for _, header in log.batches(0)]
+        return found
+
+    return kafka.run_in_loop(read)
+
+
+def codecs(kafka: Handle, topic: str = "t") -> set[int]:
+    """How the batches of a topic are compressed: the low three bits of their attributes."""
+    return {header.attributes & 7 for header in batch_headers(kafka, topic)}
+
+
+def fetched_bytes(kafka: Handle) -> dict[int, int]:
+    """What each broker has sent in answers to Fetch."""
+    return {i: sum(r.response_bytes for r in kafka.journal.requests(api="Fetch", broker=i)) for i in range(3)}
+
+
+def eventually(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait for something that only the client knows."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.005)
+
+
+class Running:
+    """A loop in a thread of its own: calls `turn` until stopped. What it raises is raised by `stop`."""
+
+    def __init__(self, turn: Callable[[], object]) -> None:
+        self._turn = turn
+        self._stop = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._turn()
+        except BaseException as error:  # noqa: BLE001 - raised again where the test can see it
+            self._failure = error
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE_SECONDS)
+        assert not self._thread.is_alive()
+        if self._failure is not None:
+            raise self._failure

@@ -1,0 +1,10 @@
+"""The APIs and versions that Apache Kafka 3.9 offers, as far as this project serves them."""
+
+from __future__ import annotations
+
+OFFERED_BY_3_9 = {
+    0: (0, 11), 1: (0, 17), 2: (0, 9), 3: (0, 12), 8: (0, 9), 9: (0, 9), 10: (0, 6), 11: (0, 9), 12: (0, 4), 13: (0, 5),
+    14: (0, 5), 15: (0, 5), 16: (0, 5), 18: (0, 4), 19: (0, 7), 20: (0, 6), 21: (0, 2), 22: (0, 5), 23: (0, 4),
+    32: (0, 4), 37: (0, 3), 43: (0, 2), 44: (0, 1), 45: (0, 0), 46: (0, 0), 48: (0, 1), 49: (0, 1), 60: (0, 1),
+}  # fmt: skip
+"""Of a release 3.9, the APIs that this project serves today (M-10)."""

@@ -1,0 +1,74 @@
+"""Requests with their responses, as the bytes of a captured connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkaproto.api import codec
+from kafkaproto.frame import frame
+from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafkaproto.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from kafkaproto.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafkaproto.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from tests.support.pipeline.wire import CLIENT, SERVER, Line
+from tests.support.wire import batch, metadata, produce
+
+TOPIC_ID = bytes(range(16))
+
+
+def request(message: Any, key: int, version: int, number: int, client: str = "me") -> bytes:
+    out = bytearray()
+    encode_request_header(RequestHeader(key, version, number, client), out)
+    codec(key, version).encode_request(message, out, None)
+    return frame(out)
+
+
+def response(message: Any, key: int, version: int, number: int) -> bytes:
+    out = bytearray()
+    encode_response_header(key, version, number, out)
+    codec(key, version).encode_response(message, out, None)
+    return frame(out)
+
+
+def versions(number: int, *offered: tuple[int, int, int]) -> tuple[bytes, bytes]:
+    answer = ApiVersionsResponse(api_keys=[ApiVersion(*one) for one in offered])
+    return request(ApiVersionsRequest(), 18, 2, number), response(answer, 18, 2, number)
+
+
+def produced(number: int, size: int = 500, acks: int = 1) -> tuple[bytes, bytes]:
+    asked = request(produce("t", batch(b"x" * size), acks=acks), 0, 9, number)
+    answers = [TopicProduceResponse("t", partition_responses=[PartitionProduceResponse(0, 0, base_offset=number * 10)])]
+    return asked, response(ProduceResponse(answers), 0, 9, number)
+
+
+def fetched(number: int, size: int = 3000) -> tuple[bytes, bytes]:
+    """By topic id."""
+    wanted = FetchRequest(topics=[FetchTopic(topic_id=TOPIC_ID, partitions=[FetchPartition(0)])])
+    data = [PartitionData(0, 0, 9, records=batch(b"x" * size))]
+    answer = FetchResponse(responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=data)])
+    return request(wanted, 1, 13, number), response(answer, 1, 13, number)
+
+
+def named(number: int, port: int = 9092) -> tuple[bytes, bytes]:
+    topics = [MetadataResponseTopic(0, "t", TOPIC_ID, partitions=[MetadataResponsePartition(leader_id=3)])]
+    answer = MetadataResponse(brokers=[MetadataResponseBroker(3, "127.0.0.1", port)], topics=topics)
+    return request(metadata(["t"]), 3, 12, number), response(answer, 3, 12, number)
+
+
+def talk(line: Line, *exchanges: tuple[bytes, bytes]) -> None:
+    for asked, answer in exchanges:
+        line.says(CLIENT, asked)
+        line.says(SERVER, answer)
