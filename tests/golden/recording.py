@@ -1,0 +1,226 @@
+"""A virtual cluster that writes down every byte and every time: one line for each thing that happened, as canonical text.
+
+The lines of a run, in the order in which they are written:
+
+    run       semantics and release
+    open      a connection: number, time, broker, client id, address, listener
+    served    the acceptor let the connection in
+    request   bytes that a client sent: connection, time, hex
+    response  one response frame with its length: connection, time, hex
+    paused, reading   the broker stopped or resumed reading a connection
+    closed    the broker closed a connection
+    requests, throttles, event   the journal at the end of the run, as JSON
+    metric    the broker's metrics at the end of the run
+    header, entry   the trace file, entry by entry, as hex
+
+Times are milliseconds since the start of the run. Times of the monotonic clock are the only bytes that differ between two runs: the
+trace has 1 in the place of each that is set.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from broker import metrics
+from broker.clock import ManualClock
+from broker.faults import rules
+from broker.log.files import FileRange
+from broker.network import connection as connections
+from broker.quota.store import QuotaAlteration, QuotaOp
+from broker.server.tracing import TOGETHER, meta_of
+from broker.testing.memory import LISTENER, MemoryClient, VirtualCluster
+from broker.trace import Recorder
+from kafkaproto.api import APIS
+from kafkaproto.trace import format as trace_format
+from tests.golden.fitting import fitted
+
+START_MS = 1_700_000_000_000
+RACKS = ("a", "b", "c")
+
+
+def reset_ids_of_the_process() -> None:
+    """Start connection ids and rule ids at 1, as in a fresh process.
+
+    They are counters of the process today. Delete this function when they belong to the cluster: the bytes stay the same.
+    """
+    connections._ids = itertools.count(1)
+    rules._ids = itertools.count(1)
+
+
+class RecordedClient(MemoryClient):
+    """A client whose traffic is written down by its cluster."""
+
+    def __init__(
+        self, cluster: RecordedCluster, broker_id: int, client_id: str | None, address: str, listener: str
+    ) -> None:
+        self.number = len(cluster.clients)
+        self._recorded = cluster
+        self.was_reading = True
+        self.raw = False
+        """Whether responses are not decoded, as the bytes sent may be no request."""
+        cluster.clients.append(self)
+        cluster.note(f"open {self.number}", f"broker={broker_id} client={client_id} {address} {listener}")
+        super().__init__(cluster, broker_id, client_id, address, listener)
+
+    def frame(self, request: Any, version: int, correlation_id: int = 0) -> bytes:
+        """The bytes of a request, without the fields that the version lacks."""
+        return super().frame(fitted(request, version), version, correlation_id)
+
+    def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
+        if patch_length:
+            data = (len(data) - 4).to_bytes(4, "big") + data[4:]
+        self._recorded.note(f"request {self.number}", data.hex())
+        super().send_bytes(data)
+
+    def serve(self, now_ms: int) -> None:
+        self._recorded.note(f"served {self.number}")
+        super().serve(now_ms)
+
+    def write(self, buffers: Sequence[object]) -> bool:
+        data = b"".join(b.read() if isinstance(b, FileRange) else bytes(b) for b in buffers)  # type: ignore[call-overload]
+        self._recorded.note(f"response {self.number}", data.hex())
+        return True if self.raw else super().write([data])
+
+    def close(self) -> None:
+        self._recorded.note(f"closed {self.number}")
+        super().close()
+
+    def hang_up(self, why: str = "the client has gone") -> None:
+        """Close the socket from the client's side."""
+        self._recorded.note(f"hangs up {self.number}")
+        self.connection.lost(why)
+        self._recorded.run()
+
+
+class RecordedCluster(VirtualCluster):
+    """A virtual cluster of a golden run. `finish` returns the lines of the whole run."""
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        config: Mapping[str, str] | None = None,
+        *,
+        semantics: str = "kip",
+        release: str = "3.9",
+        **options: Any,
+    ) -> None:
+        reset_ids_of_the_process()
+        self.lines: list[str] = [f"run semantics={semantics} release={release}"]
+        self.clients: list[RecordedClient] = []
+        self._trace = bytearray()
+        racks = {f"{i}.broker.rack": RACKS[i] for i in range(min(brokers, len(RACKS)))}
+        clock = options.pop("clock", None) or ManualClock(START_MS)
+        super().__init__(
+            brokers, {**racks, **(config or {})}, clock=clock, semantics=semantics, release_name=release, **options
+        )
+        self._header = trace_format.header({**meta_of(self.state), "wall_ms": 0, "at_ns": 0})
+        recorder = Recorder(lambda data, _: self._trace.extend(data), TOGETHER)
+        for topic in self.state.controller.image.topics.values():
+            recorder.topic(self.now_ms, "there", topic)
+        for (entity, key), value in self.state.quota_store.all().items():
+            recorder.quota(self.now_ms, entity, key, value)
+        self.state.record(recorder)
+
+    # ---- what a run does ---------------------------------------------------------------------------------------------------
+
+    def connect(
+        self, broker_id: int = 0, client_id: str | None = "golden", address: str = "127.0.0.1", listener: str = LISTENER
+    ) -> RecordedClient:
+        return RecordedClient(self, broker_id, client_id, address, listener)
+
+    def highest(self, api: str) -> int:
+        """The highest version of an API that this cluster offers."""
+        return next(one.max_version for key, one in self.state.apis.items() if APIS[key].name == api)
+
+    def offers(self, api: str) -> bool:
+        return any(APIS[key].name == api for key in self.state.apis)
+
+    def send(self, client: MemoryClient, request: Any, version: int | None = None) -> Any:
+        """Send a request; return the newest response on the connection.
+
+        version: None for the highest that is offered.
+        """
+        name = type(request).__name__.removesuffix("Request")
+        version = self.highest(name) if version is None else version
+        client.send(request, version)
+        return client.answers[-1].message if client.answers else None
+
+    def limit(
+        self, client_id: str | None = "golden", user: str | None = None, ip: str | None = None, **values: float | None
+    ) -> None:
+        """Set client quotas without a request; None as a value removes one."""
+        entity = [(kind, name) for kind, name in (("user", user), ("client-id", client_id), ("ip", ip)) if name]
+        changes = [QuotaOp(key, value or 0.0, remove=value is None) for key, value in values.items()]
+        for result in self.state.quota_store.alter([QuotaAlteration(entity, changes)], False):
+            assert result.error_code == 0, result
+        self.run()
+
+    def run(self) -> None:
+        super().run()
+        for client in self.clients:
+            if client.reading != client.was_reading and client.closed_ms is None:
+                client.was_reading = client.reading
+                self.note(f"{'reading' if client.reading else 'paused'} {client.number}")
+
+    # ---- what is written down ----------------------------------------------------------------------------------------------
+
+    def note(self, what: str, more: str = "") -> None:
+        at_ms = self.now_ms - START_MS
+        self.lines.append(f"{what} @{at_ms} {more}".rstrip())
+
+    def finish(self) -> list[str]:
+        """End the recording; return every line of the run."""
+        self.state.record(None)
+        journal = self.state.journal
+        lines = [
+            *self.lines,
+            *(f"requests {canonical(seen._asdict())}" for seen in journal.requests()),
+            *(f"throttles {canonical(facts_of(seen))}" for seen in journal.throttles()),
+            *(f"event {canonical(facts_of(seen))}" for seen in journal.events()),
+            *self._metrics(),
+            f"header {self._header.hex()}",
+            *(f"entry {entry.hex()}" for entry in entries_of(bytes(self._trace))),
+        ]
+        self.state.close()
+        return lines
+
+    def _metrics(self) -> list[str]:
+        found = metrics.snapshot(self.state, self.now_ms)
+        return sorted(f"metric {json.dumps(key)} {value!r}" for key, value in found.items())
+
+
+def canonical(facts: Mapping[str, Any]) -> str:
+    return json.dumps(facts, default=str, sort_keys=True, separators=(",", ":"))
+
+
+def facts_of(seen: Any) -> dict[str, Any]:
+    """The fields of an entry of the journal, and of the reason that it may have."""
+    facts = {field.name: getattr(seen, field.name) for field in dataclasses.fields(seen)}
+    return {name: facts_of(value) if name == "reason" else value for name, value in facts.items()}
+
+
+def entries_of(trace: bytes) -> list[bytes]:
+    """The entries of a trace with their lengths, without times of the monotonic clock."""
+    found = []
+    at = 0
+    while at < len(trace):
+        size, kind = int.from_bytes(trace[at : at + 4], "big"), trace[at + 4]
+        whole = trace[at : at + 5 + size]
+        entry = trace_format.READERS[trace_format.VERSION][kind](whole[5:])
+        assert trace_format.encoded(entry) == whole, "an entry of the trace does not survive decoding"
+        found.append(trace_format.encoded(without_monotonic_times(entry)))
+        at += len(whole)
+    return found
+
+
+def without_monotonic_times(entry: Any) -> Any:
+    """The entry with 1 for each time of the monotonic clock that is set."""
+    if isinstance(entry, trace_format.Event):
+        facts = {name: min(value, 1) if name == "at_ns" else value for name, value in entry.facts.items()}
+        return entry._replace(facts=facts)
+    names = [name for name in entry._fields if name.endswith("_ns")]
+    return entry._replace(**{name: min(getattr(entry, name), 1) for name in names})

@@ -1,0 +1,175 @@
+"""The broker answers, journals and records what it did when the golden runs were committed, byte for byte and millisecond for millisecond."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.apis import advertised
+from broker.cluster import SEMANTICS
+from broker.release import RELEASES, ranges_of
+from kafkaproto.api import APIS
+from tests.golden.decoding import Decoder, report
+from tests.golden.files import RUNS, committed, packed, unpacked
+from tests.golden.recording import RecordedClient, RecordedCluster
+
+ROOT = Path(__file__).resolve().parents[2]
+ADVICE = "If the change is wanted, run `python -m tests.golden --write` and commit the files with it."
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_golden_run_has_the_committed_bytes(name: str) -> None:
+    difference = report(name, committed(name), RUNS[name]())
+    if difference:
+        pytest.fail(f"{difference}\n\n{ADVICE}", pytrace=False)
+
+
+def test_no_golden_run_is_committed_that_is_not_run() -> None:
+    committed_names = {path.name.removesuffix(".z") for path in (Path(__file__).parent / "data").iterdir()}
+    assert committed_names == set(RUNS)
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_every_version_of_every_api_that_a_release_offers_is_answered_in_a_golden_run(semantics: str) -> None:
+    offered = {
+        (key, version)
+        for release in RELEASES
+        for key, one in advertised(ranges_of(release)).items()
+        for version in range(one.min_version, one.max_version + 1)
+    }
+    answered: set[tuple[int, int]] = set()
+    for name in RUNS:
+        if name.startswith("api-") and name.endswith(f"-{semantics}"):
+            decoder = Decoder()
+            for line in committed(name):
+                if line.startswith(("request ", "response ")):
+                    decoder.decode(line)
+            answered.update(decoder.answered)
+    missing = [f"{APIS[key].name} v{version}" for key, version in sorted(offered - answered)]
+    assert not missing, missing
+
+
+# ---- a comparison that cannot fail would be worthless -------------------------------------------------------------------
+
+Change = Callable[[pytest.MonkeyPatch], None]
+
+
+def change_a_response_byte(patch: pytest.MonkeyPatch) -> None:
+    write = RecordedClient.write
+
+    def changed(client: RecordedClient, buffers: Sequence[Any]) -> bool:
+        client.raw = True
+        return write(client, [*buffers[:-1], bytes(buffers[-1])[:-1] + b"\x2a"])
+
+    patch.setattr(RecordedClient, "write", changed)
+
+
+def change_a_time(patch: pytest.MonkeyPatch) -> None:
+    note = RecordedCluster.note
+
+    def late(cluster: RecordedCluster, what: str, more: str = "") -> None:
+        if what.startswith("response"):
+            cluster.clock.advance(1)
+        note(cluster, what, more)
+
+    patch.setattr(RecordedCluster, "note", late)
+
+
+def lose_a_response(patch: pytest.MonkeyPatch) -> None:
+    write = RecordedClient.write
+
+    def lost(client: RecordedClient, buffers: Sequence[Any]) -> bool:
+        client.raw = True
+        return True if client.number == 9 else write(client, buffers)
+
+    patch.setattr(RecordedClient, "write", lost)
+
+
+def close_a_connection(patch: pytest.MonkeyPatch) -> None:
+    finish = RecordedCluster.finish
+
+    def closed(cluster: RecordedCluster) -> list[str]:
+        cluster.state.nodes[0].close_connections()
+        return finish(cluster)
+
+    patch.setattr(RecordedCluster, "finish", closed)
+
+
+def add_a_journal_event(patch: pytest.MonkeyPatch) -> None:
+    finish = RecordedCluster.finish
+
+    def noted(cluster: RecordedCluster) -> list[str]:
+        cluster.state.record(None)
+        cluster.state.journal.event(cluster.now_ms, 0, "leader", topic="orders")
+        return finish(cluster)
+
+    patch.setattr(RecordedCluster, "finish", noted)
+
+
+def change_a_trace_byte(patch: pytest.MonkeyPatch) -> None:
+    finish = RecordedCluster.finish
+
+    def changed(cluster: RecordedCluster) -> list[str]:
+        cluster.state.record(None)
+        at = cluster._trace.index(b'"kind":"topic"') + 8
+        cluster._trace[at] = ord("T")
+        return finish(cluster)
+
+    patch.setattr(RecordedCluster, "finish", changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (change_a_response_byte, "response on connection"),
+        (change_a_time, "response on connection"),
+        (lose_a_response, "-response on connection 9 "),
+        (close_a_connection, "+closed "),
+        (add_a_journal_event, "+journal event"),
+        (change_a_trace_byte, "+trace event Topic"),
+    ],
+)
+def test_a_golden_run_notices_a_change(change: Change, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "api-ListGroups-kip"
+    change(monkeypatch)
+    lines = RUNS[name]()
+    monkeypatch.undo()
+    assert lines != committed(name)
+    difference = report(name, committed(name), lines)
+    assert shown in difference, difference
+
+
+def test_every_byte_of_a_golden_run_is_compared() -> None:
+    lines = committed("release-1.1-kip")
+    assert unpacked(packed(lines)) == lines
+    for number in range(0, len(lines), 23):
+        line = lines[number]
+        changed = [*lines[:number], line[:-1] + ("0" if line[-1] != "0" else "1"), *lines[number + 1 :]]
+        assert report("changed", lines, changed), line
+        assert report("shorter", lines, lines[:number] + lines[number + 1 :]), line
+
+
+def test_a_difference_shows_the_field_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "scenario-forced_throttles-kip"
+    lines = [line.replace("000002bc", "000002bd") for line in committed(name)]  # 700 and 701 ms
+    difference = report(name, committed(name), lines)
+    assert '- "throttleTimeMs": 700' in difference
+    assert '+ "throttleTimeMs": 701' in difference
+
+
+@pytest.mark.parametrize("seed", ["0", "4711"])
+def test_a_golden_run_is_the_same_in_another_process(seed: str) -> None:
+    name = "scenario-group_rebalances-kafka"
+    script = (
+        "import sys\nfrom tests.golden.files import RUNS, packed\n"
+        f"run = RUNS[{name!r}]\nrun()\nsys.stdout.buffer.write(packed(run()))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, check=True)
+    assert unpacked(done.stdout) == committed(name)
