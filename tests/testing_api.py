@@ -1,0 +1,177 @@
+"""The public test API as text: one line for each name that a test can reach, with its signature as it is written.
+
+python -m tests.testing_api --write    rewrite tests/testing_api.txt
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import broker.testing as exported
+from broker.errors import KafkaError
+from broker.faults.journal import EventSeen, RequestSeen, ThrottleSeen
+from broker.faults.rules import ForcedThrottle
+from broker.metadata.image import PartitionState
+from broker.metrics import MetricName, Metrics
+from broker.quota.sensors import ThrottleReason
+from broker.testing.handle import Condition, Options, Topics
+from broker.testing.records import Given
+from kafkaproto.records.batch import NewRecord
+from kafkaproto.records.compression import Compression
+
+LIST = Path(__file__).with_name("testing_api.txt")
+RETURNED = (
+    Compression,
+    EventSeen,
+    ForcedThrottle,
+    KafkaError,
+    MetricName,
+    NewRecord,
+    Options,
+    PartitionState,
+    RequestSeen,
+    ThrottleReason,
+    ThrottleSeen,
+)
+"""Classes of what the functions and methods take, return or raise."""
+ALIASES = {"Condition": Condition, "Given": Given, "Metrics": Metrics, "Topics": Topics}
+SPECIAL = ("__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__len__", "__getitem__", "__call__")
+
+
+def lines() -> list[str]:
+    """Every line of the list, sorted."""
+    return sorted(set(_lines()))
+
+
+def _lines() -> Iterator[str]:
+    for name in exported.__all__:
+        value = getattr(exported, name)
+        yield f"exported: {name}"
+        if inspect.isclass(value):
+            yield from class_lines(value)
+        elif callable(value):
+            yield name + signature(value)
+        else:
+            yield f"{name} = {shown(value)}"
+            yield from class_lines(type(value))
+    for returned in RETURNED:
+        yield from class_lines(returned)
+    for name, alias in ALIASES.items():
+        yield f"{name} = {without_modules(repr(alias))}"
+    for instance in [KafkaError(42, "why"), *live_objects()]:
+        yield from class_lines(type(instance))
+        yield from attribute_lines(instance)
+
+
+def live_objects() -> list[Any]:
+    """What a test holds while a cluster runs: the cluster, its clock and journal, and the handles that it makes."""
+
+    def reached(made: Any) -> list[Any]:
+        return [made, made.clock, made.journal, made.broker(0), made.follower("t", 0, 0)]
+
+    async def reached_in_loop() -> list[Any]:
+        async with exported.async_cluster(1, {"t": 1}) as made:
+            return reached(made)
+
+    with exported.cluster(1, {"t": 1}) as made:
+        return [*reached(made), *asyncio.run(reached_in_loop())]
+
+
+def class_lines(kind: type) -> Iterator[str]:
+    """Fields, properties and methods of a class, those that it inherits too; how it is made, unless only functions make it."""
+    own = [base for base in kind.__mro__ if base.__module__ not in ("abc", "builtins", "enum", "typing")]
+    if issubclass(kind, Enum):
+        yield from (f"{kind.__name__}.{member.name} = {member.value!r}" for member in kind)
+        return
+    if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields") or issubclass(kind, Exception):
+        yield kind.__name__ + signature(kind)
+    for base in own:
+        for name, annotation in inspect.get_annotations(base).items():
+            if not name.startswith("_"):
+                yield f"{kind.__name__}.{name}: {without_modules(str(annotation))}"
+        for name, value in base.__dict__.items():
+            if (not name.startswith("_") or name in SPECIAL) and resolved(kind, name) is value:
+                yield from member_lines(f"{kind.__name__}.{name}", value)
+
+
+def member_lines(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, property):
+        assert value.fget is not None
+        yield f"{name}: {value.fget.__annotations__.get('return', '?')}  (property{', settable' if value.fset else ''})"
+    elif isinstance(value, classmethod | staticmethod):
+        yield f"{name}{signature(value.__func__)}  ({type(value).__name__})"
+    elif inspect.iscoroutinefunction(value):
+        yield f"async {name}{signature(value)}"
+    elif inspect.isfunction(value):
+        yield name + signature(value)
+
+
+def attribute_lines(instance: Any) -> Iterator[str]:
+    """Attributes that are set when the object is made."""
+    for name, value in getattr(instance, "__dict__", {}).items():
+        if not name.startswith("_"):
+            yield f"{type(instance).__name__}.{name}: {type(value).__name__}  (attribute)"
+
+
+def signature(function: Any) -> str:
+    """Parameters, defaults and return type as they are written."""
+    found = inspect.signature(function)
+    parts = []
+    star_seen = False
+    for one in found.parameters.values():
+        if one.kind is one.VAR_POSITIONAL:
+            star_seen = True
+        elif one.kind is one.KEYWORD_ONLY and not star_seen:
+            parts.append("*")
+            star_seen = True
+        prefix = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        text = prefix + one.name
+        if one.annotation is not one.empty:
+            text += f": {without_modules(annotation_text(one.annotation))}"
+        if one.default is not one.empty:
+            text += f" = {shown(one.default)}"
+        parts.append(text)
+    returned = "" if found.return_annotation in (found.empty, None) else annotation_text(found.return_annotation)
+    if isinstance(function, type):
+        returned = ""
+    return f"({', '.join(parts)})" + (f" -> {without_modules(returned)}" if returned else "")
+
+
+def annotation_text(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        return annotation
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def resolved(kind: type, name: str) -> Any:
+    """What the class itself answers for a name, without calling it."""
+    return next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    return "<factory>" if "factory" in repr(value) else repr(value)
+
+
+def without_modules(text: str) -> str:
+    """`collections.abc.Mapping[str, broker.x.Y]` as `Mapping[str, Y]`."""
+    text = re.sub(r"ForwardRef\('([^']*)'[^)]*\)", r"\1", text)
+    text = re.sub(r"<class '([^']*)'>", r"\1", text)
+    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)", r"\1", text)
+
+
+if __name__ == "__main__":
+    text = "\n".join(lines()) + "\n"
+    if "--write" in sys.argv:
+        LIST.write_text(text)
+    else:
+        sys.stdout.write(text)
