@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HARNESSES = ("support", "simulation", "differential", "fuzz")
+HARNESSES = ("support", "simulation", "differential", "fuzz", "golden")
 """Folders of `tests/` with modules of their own: the helpers, and programs that tests also run."""
 PROGRAMS = {
     "tests/clients/long_quotas.py",
@@ -17,6 +17,7 @@ PROGRAMS = {
     "tests/long.py",
     "tests/not_done.py",
     "tests/rules.py",
+    "tests/testing_api.py",
 }
 """Single modules that are run as `python -m`."""
 
