@@ -186,7 +186,8 @@ def test_a_setting_without_effect_says_so(start: Start) -> None:
     assert "no effect" in err
 
 
-def test_R12_a_replication_rate_given_at_start_says_that_it_has_no_effect(start: Start) -> None:
+@pytest.mark.rule("R-12")
+def test_a_replication_rate_given_at_start_says_that_it_has_no_effect(start: Start) -> None:
     _, err, _ = start("--port", "0", "-c", "leader.replication.throttled.rate=1000").end()
     assert "leader.replication.throttled.rate is accepted and has no effect" in err
 

@@ -32,8 +32,9 @@ def is_unanswered(request: Any) -> bool:
     return isinstance(request, ProduceRequest) and request.acks == 0
 
 
+@pytest.mark.rule("X-1", "W-7")
 @pytest.mark.parametrize(("name", "key", "version"), VERSIONS, ids=[f"{name}-{v}" for name, _, v in VERSIONS])
-def test_X1_W7_a_request_with_any_content_is_answered_and_breaks_nothing(
+def test_a_request_with_any_content_is_answered_and_breaks_nothing(
     name: str, key: int, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = VirtualCluster(2, {"connections.max.idle.ms": "-1"})
@@ -56,8 +57,9 @@ OTHERS = [v for v in VERSIONS if v[0] not in ("Produce", "Fetch")]
 """Those that pay request time and nothing else."""
 
 
+@pytest.mark.rule("T-1", "T-2")
 @pytest.mark.parametrize(("name", "key", "version"), OTHERS, ids=[f"{name}-{v}" for name, _, v in OTHERS])
-def test_T1_T2_every_api_pays_request_time_and_its_connection_is_muted(name: str, key: int, version: int) -> None:
+def test_every_api_pays_request_time_and_its_connection_is_muted(name: str, key: int, version: int) -> None:
     cluster = VirtualCluster()
     request = Values(f"{name} {version}").object(codec(key, version).request, "empty")
     limit(cluster, client_id="test", request_percentage=0.1)
@@ -80,6 +82,7 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
     return IncrementalAlterConfigsRequest([AlterConfigsResource(resource_type, resource, [config])])
 
 
+@pytest.mark.rule("W-7")
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
@@ -96,9 +99,7 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
         (alter(BROKER, "0", "message.max.bytes", LONG), 42),
     ],
 )
-def test_W7_an_error_message_quotes_a_long_text_in_short(
-    asked: Any, error: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_error_message_quotes_a_long_text_in_short(asked: Any, error: int, caplog: pytest.LogCaptureFixture) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     answer = cluster.connect().ask(asked, 1)

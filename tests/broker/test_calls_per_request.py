@@ -87,7 +87,8 @@ def calls_per_request(name: str) -> list[str]:
     return calls_of(send)
 
 
+@pytest.mark.rule("Q-1")
 @pytest.mark.parametrize("name", REQUESTS)
-def test_Q1_a_request_makes_no_more_calls_than_before_there_were_quotas(name: str) -> None:
+def test_a_request_makes_no_more_calls_than_before_there_were_quotas(name: str) -> None:
     calls = calls_per_request(name)
     assert len(calls) <= BEFORE[name] + MORE, calls

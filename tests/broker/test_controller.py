@@ -57,13 +57,15 @@ def refused(error: ErrorCode, bench: Bench, *args: object, **kwargs: object) -> 
 # ---- topics ----------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("M-3")
 @pytest.mark.parametrize("name", ["a", "A.b_c-1", "x" * 249, "...", "__consumer_offsets"])
-def test_M3_legal_names(name: str) -> None:
+def test_legal_names(name: str) -> None:
     assert topic_name_is_legal(name)
 
 
+@pytest.mark.rule("M-3")
 @pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a:b"])
-def test_M3_illegal_names(name: str) -> None:
+def test_illegal_names(name: str) -> None:
     assert not topic_name_is_legal(name)
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
@@ -80,7 +82,8 @@ def test_a_planned_topic_changes_nothing_until_it_is_created() -> None:
     assert new.topic_by_id(planned.topic_id) is planned
 
 
-def test_M6_leader_epochs_begin_at_0_and_leaders_go_round() -> None:
+@pytest.mark.rule("M-6")
+def test_leader_epochs_begin_at_0_and_leaders_go_round() -> None:
     bench = Bench()
     bench.controller.create_topic(bench.controller.plan_topic("t", 4, 2))
     partitions = bench.controller.image.topics["t"].partitions
@@ -175,7 +178,8 @@ def test_an_internal_topic_is_made_once_with_its_own_settings() -> None:
 # ---- elections -----------------------------------------------------------------------------------------------------------------------
 
 
-def test_M6_a_dead_leader_is_followed_by_the_next_in_sync_replica_one_epoch_on() -> None:
+@pytest.mark.rule("M-6")
+def test_a_dead_leader_is_followed_by_the_next_in_sync_replica_one_epoch_on() -> None:
     bench = Bench()
     bench.topic()
     bench.controller.broker_stopped(0)
@@ -193,7 +197,8 @@ def test_a_dead_follower_leaves_the_isr_and_the_leader_epoch_stays() -> None:
     assert bench.state().partition_epoch == 1
 
 
-def test_M4_the_last_in_sync_replica_stays_in_the_isr_and_leads_again_when_it_is_back() -> None:
+@pytest.mark.rule("M-4")
+def test_the_last_in_sync_replica_stays_in_the_isr_and_leads_again_when_it_is_back() -> None:
     bench = Bench()
     bench.topic()
     for broker_id in (1, 2, 0):
@@ -287,7 +292,8 @@ def test_an_image_does_not_change() -> None:
     assert image.leader_of("t", 0) == (0, 0)
 
 
-def test_M5_what_clients_of_a_listener_are_told() -> None:
+@pytest.mark.rule("M-5")
+def test_what_clients_of_a_listener_are_told() -> None:
     bench = Bench(2)
     image = bench.controller.image
     assert [b.broker_id for b in image.alive_on("A")] == [0, 1]

@@ -61,7 +61,8 @@ def described(cluster: VirtualCluster, kind: int, name: str, *keys: str, broker_
     }
 
 
-def test_R2_rates_are_told_of_only_where_somebody_set_them(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("R-2")
+def test_rates_are_told_of_only_where_somebody_set_them(cluster: VirtualCluster) -> None:
     assert described(cluster, BROKER, "0", LEADER_RATE) == described(cluster, BROKER, "") == {}
     assert described(cluster, BROKER, "0", FOLLOWER_RATE)[FOLLOWER_RATE][:2] == ("7", STATIC)
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1000")) == 0
@@ -124,7 +125,8 @@ def test_validate_only_says_the_same_and_changes_nothing(cluster: VirtualCluster
     assert described(cluster, TOPIC, "t", "retention.ms")["retention.ms"][1] == DEFAULT
 
 
-def test_R1_lists_of_replicas_are_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("R-1")
+def test_lists_of_replicas_are_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
     def own() -> Any:
         return described(cluster, TOPIC, "t", LEADERS)[LEADERS]
 
@@ -141,7 +143,8 @@ def test_R1_lists_of_replicas_are_appended_to_and_subtracted_from(cluster: Virtu
     assert own()[0] == "0:2"
 
 
-def test_D10_the_documents_store_a_list_as_written_and_the_broker_tidies_it(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("D10")
+def test_the_documents_store_a_list_as_written_and_the_broker_tidies_it(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"

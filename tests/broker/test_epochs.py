@@ -49,15 +49,17 @@ def with_epochs(semantics: Any = "kip") -> VirtualCluster:
     return cluster
 
 
+@pytest.mark.rule("E-3")
 @pytest.mark.parametrize(
     ("asked", "epoch", "end"), [(0, 0, 3), (1, 0, 3), (2, 2, 7), (3, 2, 7), (4, 4, 9), (5, -1, -1), (-1, -1, -1)]
 )
-def test_E3_where_each_epoch_ended(asked: int, epoch: int, end: int) -> None:
+def test_where_each_epoch_ended(asked: int, epoch: int, end: int) -> None:
     cluster = with_epochs()
     assert told(ask(cluster.connect(0), asked)) == (0, epoch, end)
 
 
-def test_E3_becoming_leader_adds_the_epoch_before_any_write() -> None:
+@pytest.mark.rule("E-3")
+def test_becoming_leader_adds_the_epoch_before_any_write() -> None:
     cluster = with_epochs()
     cluster.state.controller.elect("t", 0, 1)
     cluster.run()
@@ -66,13 +68,15 @@ def test_E3_becoming_leader_adds_the_epoch_before_any_write() -> None:
     assert told(ask(client, 4)) == (0, 4, 9)
 
 
+@pytest.mark.rule("E-1")
 @pytest.mark.parametrize("version", range(5))
-def test_E1_every_version_answers_and_the_epoch_is_told_from_version_1_on(version: int) -> None:
+def test_every_version_answers_and_the_epoch_is_told_from_version_1_on(version: int) -> None:
     cluster = with_epochs()
     assert told(ask(cluster.connect(0), 2, version)) == (0, 2 if version >= 1 else -1, 7)
 
 
-def test_E2_unknown_is_3_and_a_follower_or_a_stranger_6() -> None:
+@pytest.mark.rule("E-2")
+def test_unknown_is_3_and_a_follower_or_a_stranger_6() -> None:
     cluster = with_epochs()
     assert told(ask(cluster.connect(0), 0, topic="none")) == (3, -1, -1)
     assert told(ask(cluster.connect(0), 0, partition=5)) == (3, -1, -1)
@@ -80,14 +84,16 @@ def test_E2_unknown_is_3_and_a_follower_or_a_stranger_6() -> None:
     assert told(ask(cluster.connect(2), 0)) == (6, -1, -1)
 
 
+@pytest.mark.rule("E-2")
 @pytest.mark.parametrize(("current", "leader", "follower"), [(-1, 0, 6), (4, 0, 6), (3, 74, 74), (5, 75, 75)])
-def test_E2_the_current_epoch_is_checked_before_leadership(current: int, leader: int, follower: int) -> None:
+def test_the_current_epoch_is_checked_before_leadership(current: int, leader: int, follower: int) -> None:
     cluster = with_epochs()
     assert ask(cluster.connect(0), 0, current=current).error_code == leader
     assert ask(cluster.connect(1), 0, current=current).error_code == follower
 
 
-def test_E5_topics_and_partitions_are_answered_as_asked() -> None:
+@pytest.mark.rule("E-5")
+def test_topics_and_partitions_are_answered_as_asked() -> None:
     cluster = VirtualCluster()
     for name in ("a", "b"):
         cluster.topic(name, 2)
@@ -99,8 +105,9 @@ def test_E5_topics_and_partitions_are_answered_as_asked() -> None:
     assert [(t.topic, [p.partition for p in t.partitions]) for t in answer.topics] == [("b", [1, 0]), ("a", [0])]
 
 
+@pytest.mark.rule("D4")
 @pytest.mark.parametrize(("semantics", "end"), [("kip", 1), ("kafka", 3)])
-def test_D4_under_kip_a_consumer_hears_no_end_beyond_the_high_watermark(semantics: Any, end: int) -> None:
+def test_under_kip_a_consumer_hears_no_end_beyond_the_high_watermark(semantics: Any, end: int) -> None:
     cluster = VirtualCluster(2, semantics=semantics)
     cluster.topic("t", 1, 2)
     client = cluster.connect()
@@ -113,8 +120,9 @@ def test_D4_under_kip_a_consumer_hears_no_end_beyond_the_high_watermark(semantic
     assert told(ask(client, 0, version=2)) == (0, 0, 3)
 
 
+@pytest.mark.rule("D4")
 @pytest.mark.parametrize(("semantics", "error"), [("kip", 78), ("kafka", 0)])
-def test_D4_under_kip_a_new_leader_that_does_not_know_its_high_watermark_answers_78(semantics: Any, error: int) -> None:
+def test_under_kip_a_new_leader_that_does_not_know_its_high_watermark_answers_78(semantics: Any, error: int) -> None:
     cluster = VirtualCluster(2, semantics=semantics)
     cluster.topic("t", 1, 2)
     client = cluster.connect()
@@ -129,8 +137,9 @@ def test_D4_under_kip_a_new_leader_that_does_not_know_its_high_watermark_answers
     assert ask(cluster.connect(1), 0, replica_id=-1).error_code == 0
 
 
+@pytest.mark.rule("F-25")
 @pytest.mark.parametrize(("epoch", "error"), [(-1, 0), (4, 0), (3, 74), (5, 75)])
-def test_F25_leader_and_follower_check_the_epoch_of_a_fetch_alike(epoch: int, error: int) -> None:
+def test_leader_and_follower_check_the_epoch_of_a_fetch_alike(epoch: int, error: int) -> None:
     cluster = with_epochs()
     for broker_id in (0, 1):
         assert errors(cluster.connect(broker_id).ask(fetch(("t", 0, 0), epoch=epoch), 11)) == [error]

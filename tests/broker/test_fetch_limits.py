@@ -41,10 +41,9 @@ def cluster() -> VirtualCluster:
 # ---- versions --------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("F-1")
 @pytest.mark.parametrize("version", range(4, LATEST + 1))
-def test_F1_every_version_from_4_on_delivers_the_records_and_its_own_fields(
-    cluster: VirtualCluster, version: int
-) -> None:
+def test_every_version_from_4_on_delivers_the_records_and_its_own_fields(cluster: VirtualCluster, version: int) -> None:
     fill(cluster, "t", batch(b"a", b"b"))
     answer = ask(cluster, cluster.connect(), ("t", 0, 0), session=(0, 0 if version >= 7 else -1), version=version)
     assert values(answer) == [b"a", b"b"]
@@ -57,8 +56,9 @@ def test_F1_every_version_from_4_on_delivers_the_records_and_its_own_fields(
     assert (topic.topic, topic.topic_id) == named
 
 
+@pytest.mark.rule("F-3")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_F3_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualCluster, version: int) -> None:
+def test_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualCluster, version: int) -> None:
     for index in range(3):
         fill(cluster, "t", batch_of_bytes(900), partition=index)
     request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=1000, max_bytes=1, version=version)
@@ -67,10 +67,9 @@ def test_F3_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualC
     assert errors(answer) == [0, 0, 0] and min(sizes(answer)) >= 900
 
 
+@pytest.mark.rule("F-2", "F-12")
 @pytest.mark.parametrize("version", [4, 11, LATEST])
-def test_F2_F12_version_2_is_limited_hard_where_later_ones_get_the_first_batch(
-    cluster: VirtualCluster, version: int
-) -> None:
+def test_version_2_is_limited_hard_where_later_ones_get_the_first_batch(cluster: VirtualCluster, version: int) -> None:
     """Scenario 5."""
     fill(cluster, "t", batch_of_bytes(200))
     old = cluster.connect().ask(fetch(("t", 0, 0), partition_max=50, max_bytes=INT_MAX, version=2), 2)
@@ -81,7 +80,8 @@ def test_F2_F12_version_2_is_limited_hard_where_later_ones_get_the_first_batch(
 # ---- the request's limit ---------------------------------------------------------------------------------------------------------
 
 
-def test_F4_the_brokers_limit_cuts_what_requests_wish() -> None:
+@pytest.mark.rule("F-4")
+def test_the_brokers_limit_cuts_what_requests_wish() -> None:
     """Scenario 4, FetchRequestMaxBytesTest: record values of 1, 500, 1040, 500 and 50 bytes, fetch.max.bytes 1024."""
     cluster = VirtualCluster(config={"fetch.max.bytes": "1024"})
     cluster.topic("t")
@@ -94,7 +94,8 @@ def test_F4_the_brokers_limit_cuts_what_requests_wish() -> None:
             assert values(client.ask(request, version)) == expected
 
 
-def test_F4_the_quotas_window_limits_consumers_but_not_followers() -> None:
+@pytest.mark.rule("F-4")
+def test_the_quotas_window_limits_consumers_but_not_followers() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():
@@ -112,7 +113,8 @@ def test_F4_the_quotas_window_limits_consumers_but_not_followers() -> None:
     assert flat(seen) == []
 
 
-def test_F5_more_minimum_bytes_than_the_limit_allows_means_the_limit(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-5")
+def test_more_minimum_bytes_than_the_limit_allows_means_the_limit(cluster: VirtualCluster) -> None:
     fill(cluster, "t", batch_of_bytes(300), batch_of_bytes(300))
     client = cluster.connect()
     asked = {"min_bytes": 100_000, "max_wait_ms": 5000}
@@ -139,8 +141,9 @@ def _full_of_small_messages() -> tuple[VirtualCluster, list[tuple[str, int]]]:
     return cluster, order
 
 
+@pytest.mark.rule("F-6", "F-8", "F-9", "F-11")
 @pytest.mark.parametrize("version", [12, LATEST])
-def test_F6_F8_F9_F11_partitions_are_served_in_order_until_the_limit_is_used_up(version: int) -> None:
+def test_partitions_are_served_in_order_until_the_limit_is_used_up(version: int) -> None:
     """Scenarios 1 and 2."""
     cluster, order = _full_of_small_messages()
     client = cluster.connect()
@@ -177,7 +180,8 @@ def base_offsets_of(response: Any, position: int) -> list[int]:
     return [header.base_offset for header in whole_batches(flat(response)[position][1].records)]
 
 
-def test_F6_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(
+@pytest.mark.rule("F-6")
+def test_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(
     cluster: VirtualCluster,
 ) -> None:
     for index in range(2):
@@ -186,8 +190,9 @@ def test_F6_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_
     assert [(d.partition_index, len(d.records)) for _, d in flat(answer)] == [(0, 120), (1, 220)]
 
 
+@pytest.mark.rule("F-7", "F-8")
 @pytest.mark.parametrize("first", ["empty", "in error"])
-def test_F7_F8_the_privilege_passes_on_until_a_partition_yields_bytes(cluster: VirtualCluster, first: str) -> None:
+def test_the_privilege_passes_on_until_a_partition_yields_bytes(cluster: VirtualCluster, first: str) -> None:
     """Scenario 3."""
     fill(cluster, "t", batch_of_bytes(5000), partition=1)
     fill(cluster, "t", batch_of_bytes(5000), partition=2)
@@ -197,7 +202,8 @@ def test_F7_F8_the_privilege_passes_on_until_a_partition_yields_bytes(cluster: V
     assert errors(answer) == [0 if first == "empty" else 1, 0, 0]
 
 
-def test_F9_a_fetch_into_the_middle_of_a_batch_returns_all_of_it(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-9")
+def test_a_fetch_into_the_middle_of_a_batch_returns_all_of_it(cluster: VirtualCluster) -> None:
     """Scenario 10: batches of offsets 0 to 9 and 10 to 24."""
     fill(cluster, "t", batch(*[b"x"] * 10), batch(*[b"y"] * 15))
     client = cluster.connect()
@@ -206,7 +212,8 @@ def test_F9_a_fetch_into_the_middle_of_a_batch_returns_all_of_it(cluster: Virtua
     assert base_offsets(client.ask(fetch(("t", 0, 15)), 4)) == [10]
 
 
-def test_F9_the_last_batch_may_be_cut_off_and_its_bytes_count(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-9")
+def test_the_last_batch_may_be_cut_off_and_its_bytes_count(cluster: VirtualCluster) -> None:
     for index in range(2):
         fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100), partition=index)
     answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=150, max_bytes=250), 11)
@@ -214,7 +221,8 @@ def test_F9_the_last_batch_may_be_cut_off_and_its_bytes_count(cluster: VirtualCl
     assert base_offsets_of(answer, 0) == [0]
 
 
-def test_F8_F10_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_one(
+@pytest.mark.rule("F-8", "F-10")
+def test_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_one(
     cluster: VirtualCluster,
 ) -> None:
     fill(cluster, "t", batch_of_bytes(100), partition=0)
@@ -225,20 +233,23 @@ def test_F8_F10_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_sm
     assert errors(answer) == [0, 0, 0]
 
 
-def test_F13_a_partition_limit_of_0_still_lets_one_batch_through(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-13")
+def test_a_partition_limit_of_0_still_lets_one_batch_through(cluster: VirtualCluster) -> None:
     fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
     assert sizes(cluster.connect().ask(fetch(("t", 0, 0), partition_max=0), 11)) == [100]
     assert sizes(cluster.connect().ask(fetch(("t", 0, 0), partition_max=0, max_bytes=0), 11)) == [100]
 
 
-def test_F13_a_negative_limit_is_an_error_where_there_is_something_to_read(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-13")
+def test_a_negative_limit_is_an_error_where_there_is_something_to_read(cluster: VirtualCluster) -> None:
     fill(cluster, "t", batch_of_bytes(100))
     answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=-1), 11)
     assert errors(answer) == [-1, 0]
     assert flat(answer)[0][1].high_watermark == -1
 
 
-def test_F14_one_read_ends_where_a_segment_ends() -> None:
+@pytest.mark.rule("F-14")
+def test_one_read_ends_where_a_segment_ends() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", segment_bytes="250")
     fill(cluster, "t", *(batch_of_bytes(100) for _ in range(5)))
@@ -247,8 +258,9 @@ def test_F14_one_read_ends_where_a_segment_ends() -> None:
         assert base_offsets(client.ask(fetch(("t", 0, offset)), 11)) == expected
 
 
+@pytest.mark.rule("F-9")
 @pytest.mark.parametrize("size", [100, 90_000])
-def test_F9_what_lies_in_memory_and_what_lies_in_a_file_is_read_alike(cluster: VirtualCluster, size: int) -> None:
+def test_what_lies_in_memory_and_what_lies_in_a_file_is_read_alike(cluster: VirtualCluster, size: int) -> None:
     made = [batch_of_bytes(size) for _ in range(3)]
     fill(cluster, "t", *made)
     stored = bytes(only(cluster.connect().ask(fetch(("t", 0, 0)), 11)).records)
@@ -260,12 +272,14 @@ def test_F9_what_lies_in_memory_and_what_lies_in_a_file_is_read_alike(cluster: V
 # ---- how it is told ----------------------------------------------------------------------------------------------------------------
 
 
-def test_F22_no_records_are_told_with_length_0_not_null(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-22")
+def test_no_records_are_told_with_length_0_not_null(cluster: VirtualCluster) -> None:
     answer = cluster.connect().ask(fetch(("t", 0, 0), ("missing", 0, 0), ("t", 1, 5)), 11)
     assert [data.records for _, data in flat(answer)] == [b"", b"", b""]
 
 
-def test_F22_a_refusal_for_the_compression_of_the_topic_carries_null() -> None:
+@pytest.mark.rule("F-22")
+def test_a_refusal_for_the_compression_of_the_topic_carries_null() -> None:
     cluster = VirtualCluster()
     cluster.topic("z", compression_type="zstd")
     fill(cluster, "z", batch(b"a"))
@@ -277,7 +291,8 @@ def test_F22_a_refusal_for_the_compression_of_the_topic_carries_null() -> None:
     assert (too_old.error_code, too_old.records) == (76, None)
 
 
-def test_F27_neighbours_of_one_topic_share_an_entry_and_a_topic_may_come_again(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-27")
+def test_neighbours_of_one_topic_share_an_entry_and_a_topic_may_come_again(cluster: VirtualCluster) -> None:
     """Scenario 10."""
     cluster.topic("b", 1)
     answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), ("b", 0, 0), ("t", 2, 0)), 11)

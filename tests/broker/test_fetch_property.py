@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,9 +93,10 @@ def filled(made: list[Log]) -> VirtualCluster:
     return cluster
 
 
+@pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-10", "F-15")
 @given(cases(), st.sampled_from([4, 11, 17]))
 @settings(max_examples=400, deadline=None)
-def test_X3_X4_F6_F7_F8_F10_F15_a_fetch_returns_exactly_what_the_rules_say(case: Any, version: int) -> None:
+def test_a_fetch_returns_exactly_what_the_rules_say(case: Any, version: int) -> None:
     made, asked, max_bytes, from_follower = case
     cluster = filled(made)
     stored = [replica(cluster, 0, index=index).log.read_all() for index in range(len(made))]

@@ -42,8 +42,9 @@ def one(cluster: VirtualCluster, broker_id: int, offset: int, **more: Any) -> An
 # ---- up to where -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("F-15")
 @BOTH
-def test_F15_consumers_see_up_to_the_high_watermark_and_followers_all(semantics: str) -> None:
+def test_consumers_see_up_to_the_high_watermark_and_followers_all(semantics: str) -> None:
     cluster = lagging(semantics)
     consumer, debugging = one(cluster, 0, 0), one(cluster, 0, 0, replica_id=-2)
     committed, follower = one(cluster, 0, 0, isolation=1), one(cluster, 0, 0, replica_id=2)
@@ -60,15 +61,17 @@ def base_offsets_of(data: Any) -> list[int]:
     return [header.base_offset for header in whole_batches(data.records)]
 
 
+@pytest.mark.rule("F-15")
 @BOTH
-def test_F15_a_consumer_at_a_follower_sees_up_to_the_followers_high_watermark(semantics: str) -> None:
+def test_a_consumer_at_a_follower_sees_up_to_the_followers_high_watermark(semantics: str) -> None:
     cluster = lagging(semantics)
     assert replica(cluster, 1).log.log_end_offset == 5
     assert base_offsets_of(one(cluster, 1, 0)) == [0, 1]
 
 
+@pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_F16_D3_out_of_range_tells_the_real_offsets_under_kip_and_none_under_kafka(offset: int) -> None:
+def test_out_of_range_tells_the_real_offsets_under_kip_and_none_under_kafka(offset: int) -> None:
     """Scenario 9."""
     for semantics, told in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
@@ -82,7 +85,8 @@ def test_F16_D3_out_of_range_tells_the_real_offsets_under_kip_and_none_under_kaf
             assert data.preferred_read_replica == -1
 
 
-def test_F16_below_the_log_start_is_out_of_range_and_the_end_is_not() -> None:
+@pytest.mark.rule("F-16")
+def test_below_the_log_start_is_out_of_range_and_the_end_is_not() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     fill(cluster, "t", *(batch(b"x") for _ in range(3)))
@@ -91,7 +95,8 @@ def test_F16_below_the_log_start_is_out_of_range_and_the_end_is_not() -> None:
     assert bytes(one(cluster, 0, 3).records) == b""
 
 
-def test_F17_D1_between_high_watermark_and_log_end_is_78_at_once_under_kip() -> None:
+@pytest.mark.rule("F-17", "D1")
+def test_between_high_watermark_and_log_end_is_78_at_once_under_kip() -> None:
     cluster = lagging("kip")
     for broker_id in (0, 1):  # the leader, and a follower that has the records
         for offset in (3, 4, 5):
@@ -105,7 +110,8 @@ def test_F17_D1_between_high_watermark_and_log_end_is_78_at_once_under_kip() -> 
         assert (answered_at(client, begun), errors(client.latest)) == ([700], [0])
 
 
-def test_F17_D1_between_high_watermark_and_log_end_is_empty_at_once_under_kafka() -> None:
+@pytest.mark.rule("F-17", "D1")
+def test_between_high_watermark_and_log_end_is_empty_at_once_under_kafka() -> None:
     """At the high watermark it waits; beyond it Kafka takes the log for truncated and does not."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):
@@ -134,7 +140,8 @@ def _follower_that_heard_of_more_than_it_has(semantics: str) -> VirtualCluster:
     return cluster
 
 
-def test_D2_under_kip_a_follower_knows_of_records_that_it_does_not_have_yet() -> None:
+@pytest.mark.rule("D2")
+def test_under_kip_a_follower_knows_of_records_that_it_does_not_have_yet() -> None:
     cluster = _follower_that_heard_of_more_than_it_has("kip")
     seen = {offset: one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
@@ -142,15 +149,17 @@ def test_D2_under_kip_a_follower_knows_of_records_that_it_does_not_have_yet() ->
     assert {data.high_watermark for data in seen.values()} == {5}
 
 
-def test_D2_under_kafka_a_followers_high_watermark_ends_with_its_log() -> None:
+@pytest.mark.rule("D2")
+def test_under_kafka_a_followers_high_watermark_ends_with_its_log() -> None:
     cluster = _follower_that_heard_of_more_than_it_has("kafka")
     seen = {offset: one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]
     assert {data.high_watermark for data in seen.values() if not data.error_code} == {2}
 
 
+@pytest.mark.rule("F-18")
 @BOTH
-def test_F18_a_follower_is_told_the_high_watermark_as_it_was_before_its_fetch(semantics: str) -> None:
+def test_a_follower_is_told_the_high_watermark_as_it_was_before_its_fetch(semantics: str) -> None:
     """ReplicaManagerTest.testFetchMessagesWhenNotFollowerForOnePartition: two records, the follower asks for offset 1."""
     cluster = VirtualCluster(2, semantics=semantics)
     cluster.topic("t", 1, 2)
@@ -160,7 +169,8 @@ def test_F18_a_follower_is_told_the_high_watermark_as_it_was_before_its_fetch(se
     assert replica(cluster, 0).log.high_watermark == 1
 
 
-def test_F19_without_transactions_the_last_stable_offset_is_the_high_watermark_and_unknown_in_errors() -> None:
+@pytest.mark.rule("F-19")
+def test_without_transactions_the_last_stable_offset_is_the_high_watermark_and_unknown_in_errors() -> None:
     cluster = lagging("kip")
     assert offsets_told(one(cluster, 0, 0)) == (2, 2, 0)
     assert offsets_told(one(cluster, 0, 0, isolation=1)) == (2, 2, 0)
@@ -168,7 +178,8 @@ def test_F19_without_transactions_the_last_stable_offset_is_the_high_watermark_a
         assert offsets_told(failed) == UNKNOWN
 
 
-def test_F20_aborted_transactions_are_null_unless_committed_records_were_asked_for_and_told() -> None:
+@pytest.mark.rule("F-20")
+def test_aborted_transactions_are_null_unless_committed_records_were_asked_for_and_told() -> None:
     cluster = three(**SELECTOR, **{"1.broker.rack": "b"})
     fill(cluster, "t", batch(b"a"))
     assert one(cluster, 0, 0).aborted_transactions is None
@@ -182,7 +193,8 @@ def test_F20_aborted_transactions_are_null_unless_committed_records_were_asked_f
 # ---- who is served ---------------------------------------------------------------------------------------------------------------
 
 
-def test_F21_followers_and_old_consumers_are_served_by_the_leader_only() -> None:
+@pytest.mark.rule("F-21")
+def test_followers_and_old_consumers_are_served_by_the_leader_only() -> None:
     cluster = three()
     fill(cluster, "t", batch(b"a"))
     assert [one(cluster, 1, 0, version=v).error_code for v in (4, 10, 11, 12, LATEST)] == [6, 6, 0, 0, 0]
@@ -190,7 +202,8 @@ def test_F21_followers_and_old_consumers_are_served_by_the_leader_only() -> None
     assert one(cluster, 0, 0, version=LATEST, replica_id=2).error_code == 0
 
 
-def test_F2_a_partition_that_moved_tells_its_leader_and_where_it_is_from_version_16_on() -> None:
+@pytest.mark.rule("F-2")
+def test_a_partition_that_moved_tells_its_leader_and_where_it_is_from_version_16_on() -> None:
     cluster = three()
     elect(cluster, 1)
     told = cluster.connect().ask(fetch(("t", 0, 0), replica_id=2, version=16, topic_ids=topic_ids(cluster)), 16)
@@ -205,7 +218,8 @@ def test_F2_a_partition_that_moved_tells_its_leader_and_where_it_is_from_version
     assert ask(cluster, 0, ("t", 0, 0), replica_id=2, version=15).node_endpoints == []
 
 
-def test_F23_what_is_wrong_before_reading_is_answered_after_what_can_be_read() -> None:
+@pytest.mark.rule("F-23")
+def test_what_is_wrong_before_reading_is_answered_after_what_can_be_read() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     fill(cluster, "t", batch(b"a"))
@@ -215,7 +229,8 @@ def test_F23_what_is_wrong_before_reading_is_answered_after_what_can_be_read() -
     assert [offsets_told(data) for _, data in flat(answer)[2:]] == [UNKNOWN, UNKNOWN]
 
 
-def test_F23_from_version_13_on_an_unknown_topic_is_an_unknown_id() -> None:
+@pytest.mark.rule("F-23")
+def test_from_version_13_on_an_unknown_topic_is_an_unknown_id() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 1)
     ids = {**topic_ids(cluster), "missing": bytes(range(16))}
@@ -228,14 +243,16 @@ def test_F23_from_version_13_on_an_unknown_topic_is_an_unknown_id() -> None:
     ]
 
 
-def test_F24_a_broker_without_a_replica_answers_6() -> None:
+@pytest.mark.rule("F-24")
+def test_a_broker_without_a_replica_answers_6() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 2)
     assert [one(cluster, broker_id, 0).error_code for broker_id in range(3)] == [0, 0, 6]
     assert one(cluster, 2, 0, epoch=7).error_code == 6
 
 
-def test_F24_the_epoch_is_checked_before_leadership_and_leadership_before_the_offset() -> None:
+@pytest.mark.rule("F-24")
+def test_the_epoch_is_checked_before_leadership_and_leadership_before_the_offset() -> None:
     cluster = three()
     elect(cluster, 1)
     assert one(cluster, 0, 99, epoch=0, version=10).error_code == 74
@@ -244,7 +261,8 @@ def test_F24_the_epoch_is_checked_before_leadership_and_leadership_before_the_of
     assert one(cluster, 1, 99, epoch=1, version=10).error_code == 1
 
 
-def test_F24_a_follower_that_is_no_replica_is_75_with_an_epoch_and_6_without() -> None:
+@pytest.mark.rule("F-24")
+def test_a_follower_that_is_no_replica_is_75_with_an_epoch_and_6_without() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 2)
     assert one(cluster, 0, 0, replica_id=2, epoch=0).error_code == 75
@@ -255,8 +273,9 @@ def test_F24_a_follower_that_is_no_replica_is_75_with_an_epoch_and_6_without() -
 # ---- epochs ----------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("F-25")
 @pytest.mark.parametrize("version", [9, 11, LATEST])
-def test_F25_the_leader_epoch_that_a_client_knows_is_checked(version: int) -> None:
+def test_the_leader_epoch_that_a_client_knows_is_checked(version: int) -> None:
     """Scenario 23, FetchRequestTest.testCurrentEpochValidation."""
     cluster = three()
     cluster.state.stop_broker(0)
@@ -267,13 +286,15 @@ def test_F25_the_leader_epoch_that_a_client_knows_is_checked(version: int) -> No
         assert told == [0, 74, 0, 75]
 
 
-def test_F25_before_version_9_no_epoch_is_known() -> None:
+@pytest.mark.rule("F-25")
+def test_before_version_9_no_epoch_is_known() -> None:
     cluster = three()
     elect(cluster, 1)
     assert one(cluster, 1, 0, version=8).error_code == 0
 
 
-def test_F25_the_epoch_is_checked_within_a_session_too() -> None:
+@pytest.mark.rule("F-25")
+def test_the_epoch_is_checked_within_a_session_too() -> None:
     """FetchRequestTest.testEpochValidationWithinFetchSession."""
     for broker_id in (1, 2):
         for epoch, expected in ((-1, 0), (1, 0), (0, 74), (2, 75)):
@@ -305,8 +326,9 @@ def _with_epochs() -> VirtualCluster:
     return cluster
 
 
+@pytest.mark.rule("F-26")
 @pytest.mark.parametrize("version", [12, LATEST])
-def test_F26_where_logs_part_is_told_at_once_and_without_records(version: int) -> None:
+def test_where_logs_part_is_told_at_once_and_without_records(version: int) -> None:
     cluster = _with_epochs()
 
     def parting(last_epoch: int, offset: int) -> Any:
@@ -337,7 +359,8 @@ def test_F26_where_logs_part_is_told_at_once_and_without_records(version: int) -
     assert {case: parting(*case) for case in later} == later
 
 
-def test_F26_a_fetch_whose_log_parts_does_not_wait_and_moves_no_follower() -> None:
+@pytest.mark.rule("F-26")
+def test_a_fetch_whose_log_parts_does_not_wait_and_moves_no_follower() -> None:
     cluster = _with_epochs()
     before = replica(cluster, 0).followers[1].log_end_offset
     data = one(cluster, 0, 4, last_epoch=0, replica_id=1, max_wait_ms=20_000)
@@ -345,7 +368,8 @@ def test_F26_a_fetch_whose_log_parts_does_not_wait_and_moves_no_follower() -> No
     assert replica(cluster, 0).followers[1].log_end_offset == before
 
 
-def test_F26_records_of_an_epoch_that_a_new_leader_never_had() -> None:
+@pytest.mark.rule("F-26")
+def test_records_of_an_epoch_that_a_new_leader_never_had() -> None:
     """FetchRequestTest.testLastFetchedEpochValidation: 100 records, the leader goes, 100 more; a consumer believes in more of epoch 0."""
     cluster = three()
     fill(cluster, "t", *(batch(b"x") for _ in range(100)), acks=-1)
@@ -358,7 +382,8 @@ def test_F26_records_of_an_epoch_that_a_new_leader_never_had() -> None:
     assert base_offsets(ask(cluster, 1, ("t", 0, 150), last_epoch=1, partition_max=1)) == [150]
 
 
-def test_F21_N12_the_leader_is_no_follower_of_its_own() -> None:
+@pytest.mark.rule("F-21", "N-12")
+def test_the_leader_is_no_follower_of_its_own() -> None:
     """As a real 3.9.1 answers it; found by seed 200 of the conversations, in which the follower that was played became the leader."""
     cluster = three()
     client = cluster.connect()

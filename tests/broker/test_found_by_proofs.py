@@ -12,7 +12,8 @@ from tests.support.scene import elect, fetchers, fill, hold, release, replica, t
 from tests.support.wire import batch, errors, fetch, flat, limit, produce, produced
 
 
-def test_N15_the_leader_hears_of_a_log_start_that_a_follower_raised_by_itself() -> None:
+@pytest.mark.rule("N-15")
+def test_the_leader_hears_of_a_log_start_that_a_follower_raised_by_itself() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.advance(10_000)
@@ -23,7 +24,8 @@ def test_N15_the_leader_hears_of_a_log_start_that_a_follower_raised_by_itself() 
     assert {i: known.log_start_offset for i, known in leader.followers.items()} == {1: 2, 2: 0}
 
 
-def test_P15_a_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
+@pytest.mark.rule("P-15")
+def test_a_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
     cluster = three("kafka", **{"replica.lag.time.max.ms": "2000"})
     cluster.topic("u", 1, 3)
     elect(cluster, 1, "u")
@@ -36,7 +38,8 @@ def test_P15_a_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() ->
     assert cluster.state.controller.image.partition("t", 0).isr == (0, 1)  # type: ignore[union-attr]
 
 
-def test_N12_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_one() -> None:
+@pytest.mark.rule("N-12")
+def test_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_one() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
@@ -46,6 +49,7 @@ def test_N12_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_on
     assert (known.log_end_offset, known.log_start_offset) == (2, 0)
 
 
+@pytest.mark.rule("P-4", "P-5")
 @pytest.mark.parametrize(
     ("damage", "version", "acks", "wanted"),
     [
@@ -59,9 +63,7 @@ def test_N12_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_on
         ("unknown codec", 9, 1, -1),
     ],
 )
-def test_P4_P5_what_refuses_a_batch_before_its_partition_is_asked(
-    damage: str, version: int, acks: int, wanted: int
-) -> None:
+def test_what_refuses_a_batch_before_its_partition_is_asked(damage: str, version: int, acks: int, wanted: int) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     data = made({"values": [30], "codec": Compression.GZIP, "damage": damage})
@@ -69,7 +71,8 @@ def test_P4_P5_what_refuses_a_batch_before_its_partition_is_asked(
     assert replica(cluster, 0).log.log_end_offset == 0
 
 
-def test_P4_where_no_batch_can_begin_every_partition_of_the_request_is_refused() -> None:
+@pytest.mark.rule("P-4")
+def test_where_no_batch_can_begin_every_partition_of_the_request_is_refused() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     request = produce("t", made({"values": [30], "codec": 0, "damage": "length tiny"}))
@@ -79,7 +82,8 @@ def test_P4_where_no_batch_can_begin_every_partition_of_the_request_is_refused()
     assert replica(cluster, 0, index=1).log.log_end_offset == 0
 
 
-def test_F20_an_empty_list_where_no_log_was_asked_and_null_where_a_limit_or_a_divergence_keeps_records_back() -> None:
+@pytest.mark.rule("F-20")
+def test_an_empty_list_where_no_log_was_asked_and_null_where_a_limit_or_a_divergence_keeps_records_back() -> None:
     cluster = VirtualCluster(semantics="kafka")
     cluster.topic("t", 2)
     fill(cluster, "t", batch())
@@ -93,7 +97,8 @@ def test_F20_an_empty_list_where_no_log_was_asked_and_null_where_a_limit_or_a_di
     assert [data.aborted_transactions for _, data in flat(parted)] == [None]
 
 
-def test_F23_of_what_is_wrong_before_reading_unknown_ids_come_first() -> None:
+@pytest.mark.rule("F-23")
+def test_of_what_is_wrong_before_reading_unknown_ids_come_first() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     ids = {"t": cluster.state.controller.image.topics["t"].topic_id, "nobody": b"\7" * 16}
@@ -101,7 +106,8 @@ def test_F23_of_what_is_wrong_before_reading_unknown_ids_come_first() -> None:
     assert errors(cluster.connect().ask(asked, 13)) == [0, 100, 3]
 
 
-def test_P12_a_batch_that_claims_a_logs_time_is_compressed_anew_with_that_time() -> None:
+@pytest.mark.rule("P-12")
+def test_a_batch_that_claims_a_logs_time_is_compressed_anew_with_that_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="zstd")
     data = made({"values": [5, 5], "codec": Compression.LZ4, "damage": "log append time"})
@@ -111,7 +117,8 @@ def test_P12_a_batch_that_claims_a_logs_time_is_compressed_anew_with_that_time()
     assert not header.is_log_append_time
 
 
-def test_Q0_a_broker_that_starts_has_counted_nothing_of_what_its_clients_use() -> None:
+@pytest.mark.rule("Q-0")
+def test_a_broker_that_starts_has_counted_nothing_of_what_its_clients_use() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, producer_byte_rate=5.0)
@@ -138,7 +145,8 @@ def test_a_stopped_broker_may_hold_a_deleted_topic_when_settings_change_and_drop
     assert held.topics == () and not held.partitions
 
 
-def test_D2_X2_a_follower_that_heard_of_more_than_it_has_leads_with_what_it_has() -> None:
+@pytest.mark.rule("D2", "X-2")
+def test_a_follower_that_heard_of_more_than_it_has_leads_with_what_it_has() -> None:
     cluster = three("kip", **{"replica.lag.time.max.ms": "2000"})
     hold(cluster, 1)
     fill(cluster, "t", batch(), batch())

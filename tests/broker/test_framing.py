@@ -37,8 +37,9 @@ def framed(payload: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
+@pytest.mark.rule("W-1")
 @pytest.mark.parametrize("length", [-1, -(2**31), LIMIT + 1, 2**30, 2**31 - 1])
-def test_W1_a_bad_length_closes_as_soon_as_its_four_bytes_are_there(cluster: VirtualCluster, length: int) -> None:
+def test_a_bad_length_closes_as_soon_as_its_four_bytes_are_there(cluster: VirtualCluster, length: int) -> None:
     client = cluster.connect()
     client.send_bytes(struct.pack(">i", length)[:3])
     assert client.closed_ms is None
@@ -47,7 +48,8 @@ def test_W1_a_bad_length_closes_as_soon_as_its_four_bytes_are_there(cluster: Vir
     assert client.answers == []
 
 
-def test_W1_a_frame_of_no_bytes_closes_and_a_part_of_one_waits(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-1")
+def test_a_frame_of_no_bytes_closes_and_a_part_of_one_waits(cluster: VirtualCluster) -> None:
     empty, patient = cluster.connect(), cluster.connect()
     empty.send_bytes(framed(b""))
     assert empty.closed_ms is not None
@@ -56,15 +58,17 @@ def test_W1_a_frame_of_no_bytes_closes_and_a_part_of_one_waits(cluster: VirtualC
     assert patient.closed_ms is None
 
 
-def test_W1_the_limit_is_a_setting() -> None:
+@pytest.mark.rule("W-1")
+def test_the_limit_is_a_setting() -> None:
     cluster = VirtualCluster(config={"socket.request.max.bytes": "100"})
     client = cluster.connect()
     client.send_bytes(struct.pack(">i", 101))
     assert client.closed_ms is not None
 
 
+@pytest.mark.rule("W-1")
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 7, 64])
-def test_W1_a_request_may_come_in_pieces_of_any_size(cluster: VirtualCluster, chunk: int) -> None:
+def test_a_request_may_come_in_pieces_of_any_size(cluster: VirtualCluster, chunk: int) -> None:
     client = cluster.connect()
     data = client.frame(metadata(), 1, 1) + client.frame(ApiVersionsRequest(), 0, 2)
     client._sent = {1: (3, 1), 2: (18, 0)}
@@ -73,25 +77,28 @@ def test_W1_a_request_may_come_in_pieces_of_any_size(cluster: VirtualCluster, ch
     assert [a.correlation_id for a in client.answers] == [1, 2]
 
 
+@pytest.mark.rule("W-3")
 @pytest.mark.parametrize("key", [-1, 4, 5, 6, 7, 52, 58, 62, 63, 70, 999, 32767])
-def test_W3_keys_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int) -> None:
+def test_keys_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int) -> None:
     client = cluster.connect()
     client.send_bytes(framed(header(key, 0) + bytes(20)))
     assert client.closed_ms is not None
     assert client.received_bytes == 0
 
 
+@pytest.mark.rule("W-3")
 @pytest.mark.parametrize("key", sorted(int(k) for k in APIS if k != 18))
 @pytest.mark.parametrize("version", [-1, 99])
-def test_W3_versions_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int, version: int) -> None:
+def test_versions_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int, version: int) -> None:
     client = cluster.connect()
     client.send_bytes(framed(header(key, version) + bytes(50)))
     assert client.closed_ms is not None
     assert client.received_bytes == 0
 
 
+@pytest.mark.rule("W-3", "W-2")
 @pytest.mark.parametrize("version", [5, 6, 99, 32767])
-def test_W3_W2_api_versions_above_ours_are_answered_in_version_0_with_35(cluster: VirtualCluster, version: int) -> None:
+def test_api_versions_above_ours_are_answered_in_version_0_with_35(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     client._sent[7] = (18, 0)
     client.send_bytes(framed(header(18, version) + b"\0anything"))
@@ -102,25 +109,28 @@ def test_W3_W2_api_versions_above_ours_are_answered_in_version_0_with_35(cluster
     assert len(client.answers) == 2
 
 
-def test_W3_W2_api_versions_below_0_are_answered_too_and_their_header_has_no_tags(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-3", "W-2")
+def test_api_versions_below_0_are_answered_too_and_their_header_has_no_tags(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client._sent[7] = (18, 0)
     client.send_bytes(framed(header(18, -1)))
     assert [(a.correlation_id, a.message.error_code) for a in client.answers] == [(7, 35)]
 
 
+@pytest.mark.rule("W-3")
 @pytest.mark.parametrize(
     "payload",
     [header(18, 99), header(18, 99)[:-1], header(18, 99)[:8], header(18, 99) + b"\xff" * 6, header(18, -1)[:-1]],
     ids=["no tags", "half a client id", "no client id", "tags without end", "half a client id below 0"],
 )
-def test_W3_an_unknown_version_of_api_versions_needs_a_whole_header(cluster: VirtualCluster, payload: bytes) -> None:
+def test_an_unknown_version_of_api_versions_needs_a_whole_header(cluster: VirtualCluster, payload: bytes) -> None:
     client = cluster.connect()
     client.send_bytes(framed(payload))
     assert client.closed_ms is not None
     assert client.received_bytes == 0
 
 
+@pytest.mark.rule("W-4")
 @pytest.mark.parametrize(
     ("name", "version", "error"),
     [
@@ -136,7 +146,7 @@ def test_W3_an_unknown_version_of_api_versions_needs_a_whole_header(cluster: Vir
         ("name\n", "1.0", 42),
     ],
 )
-def test_W4_software_names_must_be_proper(cluster: VirtualCluster, name: str, version: str, error: int) -> None:
+def test_software_names_must_be_proper(cluster: VirtualCluster, name: str, version: str, error: int) -> None:
     answer = cluster.connect().ask(ApiVersionsRequest(name, version), 3)
     assert answer.error_code == error
     assert bool(answer.api_keys) == (error == 0)
@@ -157,8 +167,9 @@ def bad_bodies() -> list[tuple[str, bytes]]:
     ]
 
 
+@pytest.mark.rule("W-5", "W-6")
 @pytest.mark.parametrize("payload", [p for _, p in bad_bodies()], ids=[name for name, _ in bad_bodies()])
-def test_W5_W6_bodies_that_do_not_parse_close_without_a_word(cluster: VirtualCluster, payload: bytes) -> None:
+def test_bodies_that_do_not_parse_close_without_a_word(cluster: VirtualCluster, payload: bytes) -> None:
     client, other = cluster.connect(), cluster.connect()
     client.send_bytes(framed(payload))
     assert client.closed_ms is not None
@@ -166,18 +177,21 @@ def test_W5_W6_bodies_that_do_not_parse_close_without_a_word(cluster: VirtualClu
     assert other.ask(metadata(), 1).brokers
 
 
-def test_W5_bytes_behind_a_whole_body_are_ignored(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-5")
+def test_bytes_behind_a_whole_body_are_ignored(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(metadata(), 1, trailing=b"and something else")
     assert client.latest.brokers
 
 
+@pytest.mark.rule("W-6")
 @pytest.mark.parametrize("client_id", [None, "", "x" * 32767])
-def test_W6_client_ids_of_any_length(cluster: VirtualCluster, client_id: str | None) -> None:
+def test_client_ids_of_any_length(cluster: VirtualCluster, client_id: str | None) -> None:
     assert cluster.connect(client_id=client_id).ask(metadata(), 1).brokers
 
 
-def test_W7_a_handler_that_fails_answers_with_its_own_error_and_the_connection_stays(
+@pytest.mark.rule("W-7")
+def test_a_handler_that_fails_answers_with_its_own_error_and_the_connection_stays(
     cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
@@ -197,7 +211,8 @@ def test_W7_a_handler_that_fails_answers_with_its_own_error_and_the_connection_s
     assert client.closed_ms is not None
 
 
-def test_W8_noise_on_fifty_connections_harms_nobody(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-8")
+def test_noise_on_fifty_connections_harms_nobody(cluster: VirtualCluster) -> None:
     chance = random.Random(5)
     worker = cluster.connect(client_id="worker")
     for round_ in range(50):
@@ -209,7 +224,8 @@ def test_W8_noise_on_fifty_connections_harms_nobody(cluster: VirtualCluster) -> 
     assert len(cluster.state.nodes[0].connections) <= 51
 
 
-def test_W9_answers_come_in_order_behind_a_long_poll(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-9")
+def test_answers_come_in_order_behind_a_long_poll(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     sent = [client.send(metadata(), 1) for _ in range(3)]
     sent.append(client.send(fetch(("t", 0, 0), max_wait_ms=300), 11))
@@ -221,7 +237,8 @@ def test_W9_answers_come_in_order_behind_a_long_poll(cluster: VirtualCluster) ->
     assert [a.correlation_id for a in client.answers] == sent
 
 
-def test_W9_more_frames_than_one_turn_handles_are_all_answered(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-9")
+def test_more_frames_than_one_turn_handles_are_all_answered(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     count = FRAMES_PER_TURN * 3 + 1
     data = b"".join(client.frame(metadata(), 1, i) for i in range(1, count + 1))
@@ -230,7 +247,8 @@ def test_W9_more_frames_than_one_turn_handles_are_all_answered(cluster: VirtualC
     assert [a.correlation_id for a in client.answers] == list(range(1, count + 1))
 
 
-def test_W9_W10_ten_acks_0_requests_and_a_close_are_all_processed(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-9", "W-10")
+def test_ten_acks_0_requests_and_a_close_are_all_processed(cluster: VirtualCluster) -> None:
     """Kafka's testGracefulClose."""
     client = cluster.connect()
     for _ in range(10):
@@ -240,7 +258,8 @@ def test_W9_W10_ten_acks_0_requests_and_a_close_are_all_processed(cluster: Virtu
     assert cluster.state.nodes[0].replicas.partitions[("t", 0)].log.log_end_offset == 10
 
 
-def test_W10_what_came_whole_before_the_close_is_answered_and_a_part_dropped(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-10")
+def test_what_came_whole_before_the_close_is_answered_and_a_part_dropped(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=300), 11)
     client.send(metadata(), 1)
@@ -252,7 +271,8 @@ def test_W10_what_came_whole_before_the_close_is_answered_and_a_part_dropped(clu
     assert client.closed_ms is not None
 
 
-def test_W11_an_idle_connection_is_closed_after_its_time_and_use_keeps_it_open() -> None:
+@pytest.mark.rule("W-11")
+def test_an_idle_connection_is_closed_after_its_time_and_use_keeps_it_open() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "1000"})
     idle, busy = cluster.connect(), cluster.connect()
     begun = cluster.now_ms
@@ -265,9 +285,10 @@ def test_W11_an_idle_connection_is_closed_after_its_time_and_use_keeps_it_open()
     assert busy.closed_ms == cluster.now_ms
 
 
+@pytest.mark.rule("W-8", "W-5")
 @given(st.lists(st.binary(max_size=200), max_size=6))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_W8_W5_any_bytes_close_or_wait_and_never_raise(cluster: VirtualCluster, chunks: list[bytes]) -> None:
+def test_any_bytes_close_or_wait_and_never_raise(cluster: VirtualCluster, chunks: list[bytes]) -> None:
     client = cluster.connect()
     for chunk in chunks:
         client.send_bytes(framed(chunk))

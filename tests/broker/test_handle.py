@@ -124,7 +124,8 @@ def test_a_follower_or_a_link_that_cannot_be_is_refused_in_words() -> None:
             _ = c.follower("nosuch", 0, 1).log_end_offset
 
 
-def test_Q20_a_quota_that_cannot_be_sets_nothing_of_what_is_given_with_it() -> None:
+@pytest.mark.rule("Q-20")
+def test_a_quota_that_cannot_be_sets_nothing_of_what_is_given_with_it() -> None:
     with cluster() as c:
         with pytest.raises(KafkaError, match="greater than 0"):
             c.set_quota(client_id="x", producer_byte_rate=1000, consumer_byte_rate=0)
@@ -133,7 +134,8 @@ def test_Q20_a_quota_that_cannot_be_sets_nothing_of_what_is_given_with_it() -> N
         assert c.state.quota_store.all() == {}
 
 
-def test_Q19_a_test_sets_quotas_of_every_kind() -> None:
+@pytest.mark.rule("Q-19")
+def test_a_test_sets_quotas_of_every_kind() -> None:
     with cluster() as c:
         c.set_quota(user="alice", client_id=DEFAULT, controller_mutation_rate=0.5, request_percentage=1)
         c.set_quota(ip="127.0.0.1", connection_creation_rate=7)

@@ -20,7 +20,8 @@ def cluster() -> VirtualCluster:
     return made
 
 
-def test_T1_D9b_releases_before_2_0_hold_answers_back() -> None:
+@pytest.mark.rule("T-1", "D9b")
+def test_releases_before_2_0_hold_answers_back() -> None:
     assert [r for r in RELEASES if holds_back(r)] == [r for r in RELEASES if r.startswith(("0.", "1."))]
     assert holds_back("1.1") and not holds_back("2.0")
 
@@ -35,7 +36,8 @@ def after(cluster: VirtualCluster, client: MemoryClient, wait_ms: int) -> Any:
     return client.latest
 
 
-def test_D9b_a_produce_is_appended_at_once_and_answered_after_its_throttle_time(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("D9b")
+def test_a_produce_is_appended_at_once_and_answered_after_its_throttle_time(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
@@ -51,7 +53,8 @@ def test_D9b_a_produce_is_appended_at_once_and_answered_after_its_throttle_time(
     assert (seen.held, seen.throttle_time_ms, seen.ended_ms) == (True, 500, seen.at_ms + 500)
 
 
-def test_D9b_a_fetch_is_answered_later_with_its_data_which_is_paid_once(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("D9b")
+def test_a_fetch_is_answered_later_with_its_data_which_is_paid_once(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(2):
         writer.ask(produce("t", batch(b"v" * 4000)), 5)
@@ -72,7 +75,8 @@ def test_D9b_a_fetch_is_answered_later_with_its_data_which_is_paid_once(cluster:
     assert answer.throttle_time_ms == cluster.state.journal.throttles("Fetch")[-1].throttle_time_ms > 0
 
 
-def test_D9b_bytes_are_waited_for_first_and_request_time_after_them(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("D9b")
+def test_bytes_are_waited_for_first_and_request_time_after_them(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = (
         110.0  # 11 percent of a second, 10 of which are free: 1 s over the window
@@ -87,7 +91,8 @@ def test_D9b_bytes_are_waited_for_first_and_request_time_after_them(cluster: Vir
     ]
 
 
-def test_D9b_acks_0_delays_what_follows_on_its_connection(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("D9b")
+def test_acks_0_delays_what_follows_on_its_connection(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = 1000.0  # exempt: nobody waits for the answer
     client = cluster.connect()
@@ -96,7 +101,8 @@ def test_D9b_acks_0_delays_what_follows_on_its_connection(cluster: VirtualCluste
     after(cluster, client, 500)
 
 
-def test_D9b_pipelined_requests_wait_and_every_version_does(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("D9b")
+def test_pipelined_requests_wait_and_every_version_does(cluster: VirtualCluster) -> None:
     for version in range(3, 6):
         limit(cluster, client_id=f"v{version}", producer_byte_rate=10_000.0)
         client = cluster.connect(client_id=f"v{version}")
@@ -107,8 +113,9 @@ def test_D9b_pipelined_requests_wait_and_every_version_does(cluster: VirtualClus
         assert len(client.answers) == 2, version
 
 
+@pytest.mark.rule("T-10", "T-11")
 @pytest.mark.parametrize("way", ["closed", "idle", "reset"])
-def test_T10_T11_a_connection_that_goes_while_its_answer_is_held_leaves_nothing_behind(way: str) -> None:
+def test_a_connection_that_goes_while_its_answer_is_held_leaves_nothing_behind(way: str) -> None:
     cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "3000"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -138,7 +145,8 @@ def test_a_forced_throttle_holds_too(cluster: VirtualCluster) -> None:
     assert rule.hits == 1 and client.ask(metadata(), 4).throttle_time_ms == 0
 
 
-def test_W8_an_answer_that_cannot_be_sent_ends_its_own_connection_only(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("W-8")
+def test_an_answer_that_cannot_be_sent_ends_its_own_connection_only(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
@@ -152,7 +160,8 @@ def test_W8_an_answer_that_cannot_be_sent_ends_its_own_connection_only(cluster: 
     other.ask(metadata(), 4)
 
 
-def test_D9b_two_waits_that_are_together_longer_than_the_field_can_tell_are_told_as_the_longest_it_can() -> None:
+@pytest.mark.rule("D9b")
+def test_two_waits_that_are_together_longer_than_the_field_can_tell_are_told_as_the_longest_it_can() -> None:
     cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "-1"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1.0, request_percentage=1e-9)

@@ -43,8 +43,9 @@ def _fill(value: Any, absent: tuple[str, ...] = ()) -> None:
 VERSIONS = [(key, version) for key, versions in OFFERED.items() for version in versions]
 
 
+@pytest.mark.rule("X-1")
 @pytest.mark.parametrize(("key", "version"), VERSIONS, ids=[f"{APIS[k].name} v{v}" for k, v in VERSIONS])  # type: ignore[index]
-def test_X1_every_version_that_is_offered_answers_wholly(key: int, version: int) -> None:
+def test_every_version_that_is_offered_answers_wholly(key: int, version: int) -> None:
     """The client checks that nothing is left behind the answer; a request of defaults is answered, at once or at its deadline."""
     cluster = VirtualCluster(2)
     cluster.topic("t", 2, 2)
@@ -141,8 +142,9 @@ class Work:
                     assert log.high_watermark <= log.log_end_offset
 
 
+@pytest.mark.rule("X-2", "X-3", "X-4")
 @pytest.mark.parametrize("seed", range(25))
-def test_X2_X3_X4_offsets_limits_and_visibility_hold_after_every_step(seed: int) -> None:
+def test_offsets_limits_and_visibility_hold_after_every_step(seed: int) -> None:
     work = Work(seed)
     steps = [work.produce, work.produce, work.produce, work.fetch, work.fetch, work.hold, work.refuse]
     for _ in range(120):
@@ -151,7 +153,8 @@ def test_X2_X3_X4_offsets_limits_and_visibility_hold_after_every_step(seed: int)
         work.check()
 
 
-def test_X2_the_same_seed_replays_byte_for_byte() -> None:
+@pytest.mark.rule("X-2")
+def test_the_same_seed_replays_byte_for_byte() -> None:
     def journal(seed: int) -> list[Any]:
         work = Work(seed)
         for _ in range(60):
@@ -163,8 +166,9 @@ def test_X2_the_same_seed_replays_byte_for_byte() -> None:
     assert journal(3) != journal(4)
 
 
+@pytest.mark.rule("X-5")
 @pytest.mark.parametrize("seed", range(5))
-def test_X5_answers_are_in_order_and_a_throttle_passes_before_the_next(seed: int) -> None:
+def test_answers_are_in_order_and_a_throttle_passes_before_the_next(seed: int) -> None:
     chance = random.Random(seed)
     cluster = VirtualCluster()
     cluster.topic("t")
@@ -210,6 +214,7 @@ def slowly(events: list[tuple[int, float]], bound: float) -> list[int]:
     return throttles
 
 
+@pytest.mark.rule("X-6", "Q-2", "Q-5")
 @given(
     st.lists(
         st.tuples(st.sampled_from([0, 1, 7, 250, 999, 1000, 1001, 3000, 11_000, 12_500]), st.integers(0, 50_000)),
@@ -218,7 +223,7 @@ def slowly(events: list[tuple[int, float]], bound: float) -> list[int]:
     st.sampled_from([250.0, 1000.0, 4096.0]),
 )
 @settings(max_examples=300, deadline=None)
-def test_X6_Q2_Q5_every_throttle_time_equals_a_plain_transcription(steps: list[tuple[int, int]], bound: float) -> None:
+def test_every_throttle_time_equals_a_plain_transcription(steps: list[tuple[int, int]], bound: float) -> None:
     now, events = 1_700_000_000_000, []
     for gap, value in steps:
         now += gap

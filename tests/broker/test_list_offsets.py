@@ -45,7 +45,8 @@ def cluster() -> VirtualCluster:
     return made
 
 
-def test_L1_version_0_answers_an_array_and_later_ones_an_offset(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-1")
+def test_version_0_answers_an_array_and_later_ones_an_offset(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     write(client, 100, 200, 300)
     old = ask(client, LATEST, 0)
@@ -54,6 +55,7 @@ def test_L1_version_0_answers_an_array_and_later_ones_an_offset(cluster: Virtual
     assert ask(client, LATEST, 1).offset == 3
 
 
+@pytest.mark.rule("L-2")
 @pytest.mark.parametrize(
     ("timestamp", "version", "error"),
     [
@@ -69,7 +71,7 @@ def test_L1_version_0_answers_an_array_and_later_ones_an_offset(cluster: Virtual
         (EARLIEST, 1, 0),
     ],
 )
-def test_L2_special_times_that_are_too_new_for_the_version_are_35(
+def test_special_times_that_are_too_new_for_the_version_are_35(
     cluster: VirtualCluster, timestamp: int, version: int, error: int
 ) -> None:
     client = cluster.connect()
@@ -80,14 +82,16 @@ def test_L2_special_times_that_are_too_new_for_the_version_are_35(
         assert (answer.offset, answer.timestamp) == (-1, -1)
 
 
-def test_L3_a_partition_asked_for_twice_is_42(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-3")
+def test_a_partition_asked_for_twice_is_42(cluster: VirtualCluster) -> None:
     wanted = ListOffsetsPartition(0, -1, LATEST)
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", [wanted, wanted])])
     answer = cluster.connect().ask(request, 9)
     assert [p.error_code for p in answer.topics[0].partitions] == [42, 42]
 
 
-def test_L3_L4_who_may_ask_which_replica(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-3", "L-4")
+def test_who_may_ask_which_replica(cluster: VirtualCluster) -> None:
     """Kafka's testListOffsetsErrorCodes: leader 0, follower 1, and 2 has no replica."""
     leader, follower, stranger = (cluster.connect(i) for i in range(3))
     assert ask(leader, LATEST, topic="missing").error_code == 3
@@ -97,12 +101,14 @@ def test_L3_L4_who_may_ask_which_replica(cluster: VirtualCluster) -> None:
     assert [ask(stranger, LATEST, replica_id=r).error_code for r in (-1, 1, -2)] == [6, 6, 6]
 
 
+@pytest.mark.rule("L-4")
 @pytest.mark.parametrize(("epoch", "error"), [(-1, 0), (0, 0), (1, 75)])
-def test_L4_the_epoch_is_checked(cluster: VirtualCluster, epoch: int, error: int) -> None:
+def test_the_epoch_is_checked(cluster: VirtualCluster, epoch: int, error: int) -> None:
     assert ask(cluster.connect(), LATEST, epoch=epoch).error_code == error
 
 
-def test_L4_an_older_epoch_is_fenced_and_checked_before_leadership(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-4")
+def test_an_older_epoch_is_fenced_and_checked_before_leadership(cluster: VirtualCluster) -> None:
     cluster.state.controller.elect("t", 0, 1)
     cluster.run()
     old_leader, new_leader = cluster.connect(0), cluster.connect(1)
@@ -111,7 +117,8 @@ def test_L4_an_older_epoch_is_fenced_and_checked_before_leadership(cluster: Virt
     assert ask(old_leader, LATEST, epoch=1).error_code == 6
 
 
-def test_L4_L5_a_consumer_hears_the_high_watermark_and_a_replica_the_log_end(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-4", "L-5")
+def test_a_consumer_hears_the_high_watermark_and_a_replica_the_log_end(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     write(client, 100)
     hold(cluster, 1)
@@ -124,7 +131,8 @@ def test_L4_L5_a_consumer_hears_the_high_watermark_and_a_replica_the_log_end(clu
     assert ask(client, LATEST).offset == 3
 
 
-def test_L5_the_ends_carry_their_epochs(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-5")
+def test_the_ends_carry_their_epochs(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     write(client, 100)
     earliest, latest = ask(client, EARLIEST), ask(client, LATEST)
@@ -135,8 +143,9 @@ def test_L5_the_ends_carry_their_epochs(cluster: VirtualCluster) -> None:
     assert (tiered.error_code, tiered.offset, tiered.leader_epoch) == (0, -1, -1)
 
 
+@pytest.mark.rule("L-6")
 @pytest.mark.parametrize("batches", [False, True], ids=["one batch", "three batches"])
-def test_L6_the_first_record_at_or_after_a_time(cluster: VirtualCluster, batches: bool) -> None:
+def test_the_first_record_at_or_after_a_time(cluster: VirtualCluster, batches: bool) -> None:
     client = cluster.connect()
     write(client, 100, 999, 200, batches=batches)
     for timestamp, offset, own in ((0, 0, 100), (100, 0, 100), (101, 1, 999), (999, 1, 999)):
@@ -146,7 +155,8 @@ def test_L6_the_first_record_at_or_after_a_time(cluster: VirtualCluster, batches
     assert (none.error_code, none.offset, none.timestamp, none.leader_epoch) == (0, -1, -1, -1)
 
 
-def test_L6_a_record_that_is_not_committed_yet_is_not_found(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-6")
+def test_a_record_that_is_not_committed_yet_is_not_found(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     hold(cluster, 1)
     write(client, 100)
@@ -154,8 +164,9 @@ def test_L6_a_record_that_is_not_committed_yet_is_not_found(cluster: VirtualClus
     assert ask(client, 50, replica_id=-2).offset == 0
 
 
+@pytest.mark.rule("L-7")
 @pytest.mark.parametrize("batches", [False, True], ids=["one batch", "three batches"])
-def test_L7_the_largest_timestamp(cluster: VirtualCluster, batches: bool) -> None:
+def test_the_largest_timestamp(cluster: VirtualCluster, batches: bool) -> None:
     client = cluster.connect()
     assert ask(client, MAX_TIMESTAMP).offset == -1
     write(client, 100, 999, 200, batches=batches)
@@ -163,7 +174,8 @@ def test_L7_the_largest_timestamp(cluster: VirtualCluster, batches: bool) -> Non
     assert (answer.offset, answer.timestamp, answer.leader_epoch) == (1, 999, 0)
 
 
-def test_L7_of_equal_largest_timestamps_the_first(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-7")
+def test_of_equal_largest_timestamps_the_first(cluster: VirtualCluster) -> None:
     """Kafka's LogOffsetTest: 0, 1, 2, 3, 4, 6, 5."""
     client = cluster.connect()
     write(client, 0, 1, 2, 3, 4, 6, 5, batches=True)
@@ -173,8 +185,9 @@ def test_L7_of_equal_largest_timestamps_the_first(cluster: VirtualCluster) -> No
     assert ask(client, MAX_TIMESTAMP).offset == 5
 
 
+@pytest.mark.rule("L-7")
 @pytest.mark.parametrize(("batches", "offset"), [(False, 0), (True, 2)])
-def test_L7_with_log_append_time_the_first_record_of_the_last_batch(batches: bool, offset: int) -> None:
+def test_with_log_append_time_the_first_record_of_the_last_batch(batches: bool, offset: int) -> None:
     cluster = VirtualCluster()
     cluster.topic("t", message_timestamp_type="LogAppendTime")
     client = cluster.connect()
@@ -208,7 +221,8 @@ def elected() -> VirtualCluster:
     return cluster
 
 
-def test_L8_a_new_leader_does_not_tell_what_it_cannot_know_yet() -> None:
+@pytest.mark.rule("L-8")
+def test_a_new_leader_does_not_tell_what_it_cannot_know_yet() -> None:
     cluster = elected()
     client = cluster.connect(1)
     assert ask(client, LATEST).error_code == 78
@@ -226,7 +240,8 @@ def test_L8_a_new_leader_does_not_tell_what_it_cannot_know_yet() -> None:
     assert (ask(client, 100).error_code, ask(client, 100).offset) == (0, -1)
 
 
-def test_L9_epochs_are_told_from_version_4_on_and_are_those_of_the_records(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-9")
+def test_epochs_are_told_from_version_4_on_and_are_those_of_the_records(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     write(client, *range(100, 110))
     for version in range(1, 10):
@@ -240,7 +255,8 @@ def test_L9_epochs_are_told_from_version_4_on_and_are_those_of_the_records(clust
     assert [ask(moved, t).leader_epoch for t in (0, EARLIEST, MAX_TIMESTAMP)] == [0, 0, 0]
 
 
-def test_L10_each_topic_entry_of_the_request_has_one_in_the_answer(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("L-10")
+def test_each_topic_entry_of_the_request_has_one_in_the_answer(cluster: VirtualCluster) -> None:
     cluster.topic("u", 2)
     asked = [
         ListOffsetsTopic(name, [ListOffsetsPartition(p, -1, LATEST)]) for name, p in (("u", 0), ("t", 0), ("u", 1))
@@ -250,7 +266,8 @@ def test_L10_each_topic_entry_of_the_request_has_one_in_the_answer(cluster: Virt
     assert told == [("u", [0]), ("t", [0]), ("u", [1])]
 
 
-def test_N15_a_follower_tells_its_own_log_start_to_a_debugging_consumer(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("N-15")
+def test_a_follower_tells_its_own_log_start_to_a_debugging_consumer(cluster: VirtualCluster) -> None:
     write(cluster.connect(), 1, 2, 3, batches=True)
     cluster.state.nodes[1].replicas.partitions[("t", 0)].log.raise_log_start(2)
     assert ask(cluster.connect(1), EARLIEST, replica_id=-2).offset == 2

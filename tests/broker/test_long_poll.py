@@ -43,12 +43,14 @@ def send(cluster: VirtualCluster, *partitions: tuple[str, int, int], broker_id: 
 # ---- answered at once ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("F-28")
 @pytest.mark.parametrize("wait", [{"max_wait_ms": 0}, {"max_wait_ms": -5}, {"max_wait_ms": 9000, "min_bytes": 0}])
-def test_F28_no_wish_to_wait_or_no_minimum_is_answered_at_once(cluster: VirtualCluster, wait: dict[str, int]) -> None:
+def test_no_wish_to_wait_or_no_minimum_is_answered_at_once(cluster: VirtualCluster, wait: dict[str, int]) -> None:
     assert errors(send(cluster, ("t", 0, 0), **wait).latest) == [0]
 
 
-def test_F28_enough_bytes_over_all_partitions_are_answered_at_once(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-28")
+def test_enough_bytes_over_all_partitions_are_answered_at_once(cluster: VirtualCluster) -> None:
     for index in range(2):
         fill(cluster, "t", batch_of_bytes(100), partition=index)
     both = ("t", 0, 0), ("t", 1, 0)
@@ -56,7 +58,8 @@ def test_F28_enough_bytes_over_all_partitions_are_answered_at_once(cluster: Virt
     assert send(cluster, *both, max_wait_ms=9000, min_bytes=201).answers == []
 
 
-def test_F28_errors_and_waiting(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-28")
+def test_errors_and_waiting(cluster: VirtualCluster) -> None:
     """Scenario 8."""
     begun = cluster.now_ms
     beside_an_idle_one = send(cluster, ("missing", 0, 0), ("t", 0, 0), max_wait_ms=500)
@@ -70,7 +73,8 @@ def test_F28_errors_and_waiting(cluster: VirtualCluster) -> None:
     assert [(topic, data.error_code) for topic, data in flat(beside_an_idle_one.latest)] == [("t", 0), ("missing", 3)]
 
 
-def test_F28_an_unknown_topic_id_does_not_end_the_wait_for_a_known_one(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-28")
+def test_an_unknown_topic_id_does_not_end_the_wait_for_a_known_one(cluster: VirtualCluster) -> None:
     ids = {**topic_ids(cluster), "missing": bytes(range(16))}
     client = cluster.connect()
     client.send(fetch(("missing", 0, 0), ("t", 0, 0), max_wait_ms=500, version=13, topic_ids=ids), 13)
@@ -79,7 +83,8 @@ def test_F28_an_unknown_topic_id_does_not_end_the_wait_for_a_known_one(cluster: 
     assert errors(client.latest) == [0, 100]
 
 
-def test_F28_logs_that_part_and_a_closer_replica_are_answered_at_once() -> None:
+@pytest.mark.rule("F-28")
+def test_logs_that_part_and_a_closer_replica_are_answered_at_once() -> None:
     selector = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     cluster = three(**selector, **{"1.broker.rack": "b"})
     fill(cluster, "t", batch(b"a"), acks=-1)
@@ -93,7 +98,8 @@ def test_F28_logs_that_part_and_a_closer_replica_are_answered_at_once() -> None:
 # ---- woken -----------------------------------------------------------------------------------------------------------------------
 
 
-def test_F29_an_append_wakes_a_waiting_fetch_in_the_same_instant(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-29")
+def test_an_append_wakes_a_waiting_fetch_in_the_same_instant(cluster: VirtualCluster) -> None:
     """Scenario 7."""
     begun = cluster.now_ms
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000)
@@ -103,7 +109,8 @@ def test_F29_an_append_wakes_a_waiting_fetch_in_the_same_instant(cluster: Virtua
     assert sizes(client.latest) == [0, 150]
 
 
-def test_F29_a_fetch_for_more_bytes_waits_until_they_are_there(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-29")
+def test_a_fetch_for_more_bytes_waits_until_they_are_there(cluster: VirtualCluster) -> None:
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, min_bytes=300)
     for index in (0, 1):
         fill(cluster, "t", batch_of_bytes(140), partition=index)
@@ -112,7 +119,8 @@ def test_F29_a_fetch_for_more_bytes_waits_until_they_are_there(cluster: VirtualC
     assert sizes(client.latest) == [140, 280]
 
 
-def test_F29_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-29")
+def test_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: VirtualCluster) -> None:
     """ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch: between positions 250 and 500."""
     fill(cluster, "t", *(batch_of_bytes(125) for _ in range(2)))
     client = send(cluster, ("t", 0, 1), max_wait_ms=20_000, min_bytes=126)
@@ -121,7 +129,8 @@ def test_F29_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: V
     assert base_offsets(client.latest) == [1, 2]
 
 
-def test_F29_a_timeout_answers_what_is_there_which_may_be_nothing(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-29")
+def test_a_timeout_answers_what_is_there_which_may_be_nothing(cluster: VirtualCluster) -> None:
     begun = cluster.now_ms
     idle = send(cluster, ("t", 1, 0), max_wait_ms=700)
     some = send(cluster, ("t", 0, 0), max_wait_ms=900, min_bytes=5000)
@@ -131,13 +140,15 @@ def test_F29_a_timeout_answers_what_is_there_which_may_be_nothing(cluster: Virtu
     assert (answered_at(some, begun), sizes(some.latest)) == ([900], [100])
 
 
-def test_F29_what_is_told_is_as_of_the_answer_not_of_the_question(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-29")
+def test_what_is_told_is_as_of_the_answer_not_of_the_question(cluster: VirtualCluster) -> None:
     client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=150)
     fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
     assert (only(client.latest).high_watermark, sizes(client.latest)) == (2, [200])
 
 
-def test_F29_truncation_below_the_asked_offset_ends_the_wait() -> None:
+@pytest.mark.rule("F-29")
+def test_truncation_below_the_asked_offset_ends_the_wait() -> None:
     """The asked offset is beyond the log's end once the follower has followed one that was elected uncleanly."""
     cluster = three("kafka", **{"replica.lag.time.max.ms": "1000"})
     fill(cluster, "t", batch(b"a"), acks=-1)
@@ -159,7 +170,8 @@ def test_F29_truncation_below_the_asked_offset_ends_the_wait() -> None:
     assert errors(client.latest) == [1]
 
 
-def test_F29_the_end_of_a_segment_before_the_end_of_the_log_ends_the_wait() -> None:
+@pytest.mark.rule("F-29")
+def test_the_end_of_a_segment_before_the_end_of_the_log_ends_the_wait() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", segment_bytes="250")
     client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=10_000)
@@ -169,8 +181,9 @@ def test_F29_the_end_of_a_segment_before_the_end_of_the_log_ends_the_wait() -> N
     assert sizes(client.latest) == [200]
 
 
+@pytest.mark.rule("F-29")
 @BOTH
-def test_F29_a_new_leader_epoch_ends_the_wait_of_who_named_the_old_one(semantics: str) -> None:
+def test_a_new_leader_epoch_ends_the_wait_of_who_named_the_old_one(semantics: str) -> None:
     """DelayedFetchTest.testFetchWithFencedEpoch, testNotLeaderOrFollower."""
     cluster = three(semantics)
     named = send(cluster, ("t", 0, 0), max_wait_ms=20_000, epoch=0)
@@ -182,7 +195,8 @@ def test_F29_a_new_leader_epoch_ends_the_wait_of_who_named_the_old_one(semantics
     assert anywhere.answers == []  # a follower serves it just as well
 
 
-def test_F29_many_fetches_wait_for_one_append_and_are_answered_in_the_order_in_which_they_came(
+@pytest.mark.rule("F-29")
+def test_many_fetches_wait_for_one_append_and_are_answered_in_the_order_in_which_they_came(
     cluster: VirtualCluster,
 ) -> None:
     clients = [send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(20)]
@@ -193,7 +207,8 @@ def test_F29_many_fetches_wait_for_one_append_and_are_answered_in_the_order_in_w
     assert not replica(cluster, 0).watchers
 
 
-def test_F29_a_client_that_goes_is_forgotten_and_nobody_else_is(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-29")
+def test_a_client_that_goes_is_forgotten_and_nobody_else_is(cluster: VirtualCluster) -> None:
     gone, stays = (send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(2))
     gone.connection.lost()
     assert len(replica(cluster, 0).watchers) == 1
@@ -204,7 +219,8 @@ def test_F29_a_client_that_goes_is_forgotten_and_nobody_else_is(cluster: Virtual
 # ---- what does not wake ----------------------------------------------------------------------------------------------------------
 
 
-def test_F30_a_minimum_that_the_partition_limits_cannot_give_waits_for_its_time(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-30")
+def test_a_minimum_that_the_partition_limits_cannot_give_waits_for_its_time(cluster: VirtualCluster) -> None:
     """Scenario 6."""
     begun = cluster.now_ms
     asked: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
@@ -216,7 +232,8 @@ def test_F30_a_minimum_that_the_partition_limits_cannot_give_waits_for_its_time(
     assert sizes(send(cluster, ("t", 0, 0), max_wait_ms=700, min_bytes=0, partition_max=1000).latest) == [1000]
 
 
-def test_F30_while_waiting_only_the_limits_of_partitions_count(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-30")
+def test_while_waiting_only_the_limits_of_partitions_count(cluster: VirtualCluster) -> None:
     """More bytes gather than the request's limit lets through: the wait ends by them, and the answer is cut to the limit."""
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, max_bytes=300, min_bytes=300)
     fill(cluster, "t", batch_of_bytes(200), partition=0)
@@ -225,7 +242,8 @@ def test_F30_while_waiting_only_the_limits_of_partitions_count(cluster: VirtualC
     assert sizes(client.latest) == [200, 0]
 
 
-def test_F30_a_lagging_follower_keeps_a_consumer_waiting_but_a_waiting_follower_is_woken() -> None:
+@pytest.mark.rule("F-30")
+def test_a_lagging_follower_keeps_a_consumer_waiting_but_a_waiting_follower_is_woken() -> None:
     """Scenario 7: an append that does not move the high watermark."""
     cluster = three()
     hold(cluster, 1, 2)
@@ -243,7 +261,8 @@ def test_F30_a_lagging_follower_keeps_a_consumer_waiting_but_a_waiting_follower_
     assert (answered_at(consumer, begun), sizes(consumer.latest)) == ([0], [120])
 
 
-def test_F30_a_parked_fetch_keeps_its_connection_and_what_comes_behind_it_waits(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-30")
+def test_a_parked_fetch_keeps_its_connection_and_what_comes_behind_it_waits(cluster: VirtualCluster) -> None:
     client = send(cluster, ("t", 0, 0), max_wait_ms=700)
     client.send(produce("t", batch(b"a")), 9)
     assert client.answers == []  # not even its own produce wakes it
@@ -251,7 +270,8 @@ def test_F30_a_parked_fetch_keeps_its_connection_and_what_comes_behind_it_waits(
     assert [type(a.message).__name__ for a in client.answers] == ["FetchResponse", "ProduceResponse"]
 
 
-def test_F29_a_fetch_that_waits_at_a_follower_is_answered_soon_after_a_produce() -> None:
+@pytest.mark.rule("F-29")
+def test_a_fetch_that_waits_at_a_follower_is_answered_soon_after_a_produce() -> None:
     """FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication: well before 15 of 20 s."""
     for semantics, longest_ms in (("kip", 0), ("kafka", 500)):
         cluster = three(semantics)
@@ -276,7 +296,8 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
     return cluster, cluster.connect()
 
 
-def test_D5_under_kip_the_first_fetch_of_a_followers_session_never_waits() -> None:
+@pytest.mark.rule("D5")
+def test_under_kip_the_first_fetch_of_a_followers_session_never_waits() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -286,7 +307,8 @@ def test_D5_under_kip_the_first_fetch_of_a_followers_session_never_waits() -> No
         assert follower.latest.session_id > 0
 
 
-def test_D5_under_kip_a_follower_with_a_stale_high_watermark_is_answered_at_once() -> None:
+@pytest.mark.rule("D5")
+def test_under_kip_a_follower_with_a_stale_high_watermark_is_answered_at_once() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))
@@ -302,7 +324,8 @@ def test_D5_under_kip_a_follower_with_a_stale_high_watermark_is_answered_at_once
         assert only(follower.latest).high_watermark == 1
 
 
-def test_T4_F28_a_throttled_fetch_waits_first_and_is_emptied_then(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-4", "F-28")
+def test_a_throttled_fetch_waits_first_and_is_emptied_then(cluster: VirtualCluster) -> None:
     limit(cluster, consumer_byte_rate=10.0)
     begun = cluster.now_ms
     client = send(cluster, ("t", 0, 0), max_wait_ms=700)

@@ -41,8 +41,9 @@ def named(*names: str | None, auto: bool = False) -> MetadataRequest:
     return MetadataRequest([MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=auto)
 
 
+@pytest.mark.rule("M-1")
 @pytest.mark.parametrize("version", range(13))
-def test_M1_every_version_tells_brokers_and_the_topic(cluster: VirtualCluster, version: int) -> None:
+def test_every_version_tells_brokers_and_the_topic(cluster: VirtualCluster, version: int) -> None:
     answer = cluster.connect().ask(named("t", auto=version < 4), version)
     assert [(b.node_id, b.host, b.port) for b in answer.brokers] == [(i, f"broker{i}", 9092) for i in range(3)]
     [topic] = answer.topics
@@ -51,22 +52,25 @@ def test_M1_every_version_tells_brokers_and_the_topic(cluster: VirtualCluster, v
     assert [b.rack for b in answer.brokers] == (["a", "b", "c"] if version >= 1 else [None] * 3)
 
 
+@pytest.mark.rule("M-1")
 @pytest.mark.parametrize(
     ("version", "topics", "count"), [(0, [], 1), (1, [], 0), (1, None, 1), (12, [], 0), (12, None, 1)]
 )
-def test_M1_what_empty_and_null_mean(cluster: VirtualCluster, version: int, topics: Any, count: int) -> None:
+def test_what_empty_and_null_mean(cluster: VirtualCluster, version: int, topics: Any, count: int) -> None:
     assert len(cluster.connect().ask(MetadataRequest(topics), version).topics) == count
 
 
+@pytest.mark.rule("M-2")
 @pytest.mark.parametrize("version", [10, 11])
-def test_M2_an_id_or_a_null_name_before_version_12_is_42_for_all(cluster: VirtualCluster, version: int) -> None:
+def test_an_id_or_a_null_name_before_version_12_is_42_for_all(cluster: VirtualCluster, version: int) -> None:
     topic_id = cluster.state.controller.image.topics["t"].topic_id
     for odd in (MetadataRequestTopic(topic_id, "t"), MetadataRequestTopic(NO_ID, None)):
         answer = cluster.connect().ask(MetadataRequest([MetadataRequestTopic(name="t"), odd], False), version)
         assert [t.error_code for t in answer.topics] == [42, 42]
 
 
-def test_M2_version_12_finds_topics_by_id(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("M-2")
+def test_version_12_finds_topics_by_id(cluster: VirtualCluster) -> None:
     topic_id = cluster.state.controller.image.topics["t"].topic_id
     asked = [MetadataRequestTopic(topic_id, None), MetadataRequestTopic(bytes(15) + b"\1", None)]
     found, unknown = cluster.connect().ask(MetadataRequest(asked, False), 12).topics
@@ -74,32 +78,37 @@ def test_M2_version_12_finds_topics_by_id(cluster: VirtualCluster) -> None:
     assert (unknown.name, unknown.error_code) == (None, 100)
 
 
-def test_M3_a_missing_topic_answers_3_and_is_there_the_next_time(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("M-3")
+def test_a_missing_topic_answers_3_and_is_there_the_next_time(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert [t.error_code for t in client.ask(named("new", auto=True), 9).topics] == [3]
     [made] = client.ask(named("new", auto=True), 9).topics
     assert (made.error_code, len(made.partitions), len(made.partitions[0].replica_nodes)) == (0, 1, 1)
 
 
+@pytest.mark.rule("M-3")
 @pytest.mark.parametrize(("config", "auto"), [({}, False), ({"auto.create.topics.enable": "false"}, True)])
-def test_M3_nothing_is_made_unless_client_and_broker_allow(config: dict[str, str], auto: bool) -> None:
+def test_nothing_is_made_unless_client_and_broker_allow(config: dict[str, str], auto: bool) -> None:
     cluster = VirtualCluster(1, config)
     for _ in range(2):
         assert [t.error_code for t in cluster.connect().ask(named("new", auto=auto), 9).topics] == [3]
     assert not cluster.state.controller.image.topics
 
 
+@pytest.mark.rule("M-3")
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "x" * 250, "ü"])
-def test_M3_an_illegal_name_is_17(cluster: VirtualCluster, name: str) -> None:
+def test_an_illegal_name_is_17(cluster: VirtualCluster, name: str) -> None:
     assert [t.error_code for t in cluster.connect().ask(named(name, auto=True), 9).topics] == [17]
 
 
-def test_M3_too_few_brokers_for_the_default_replication_factor_stays_3() -> None:
+@pytest.mark.rule("M-3")
+def test_too_few_brokers_for_the_default_replication_factor_stays_3() -> None:
     cluster = VirtualCluster(1, {"default.replication.factor": "3"})
     assert [t.error_code for t in cluster.connect().ask(named("new", auto=True), 9).topics] == [3]
 
 
-def test_M4_dead_replicas_are_listed_as_offline_and_left_out_of_version_0(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("M-4")
+def test_dead_replicas_are_listed_as_offline_and_left_out_of_version_0(cluster: VirtualCluster) -> None:
     cluster.state.stop_broker(2)
     cluster.run()
     client = cluster.connect()
@@ -109,7 +118,8 @@ def test_M4_dead_replicas_are_listed_as_offline_and_left_out_of_version_0(cluste
     assert (new.error_code, new.replica_nodes, new.offline_replicas) == (0, [0, 1, 2], [2])
 
 
-def test_M4_a_partition_without_a_leader_is_5_and_keeps_its_epoch() -> None:
+@pytest.mark.rule("M-4")
+def test_a_partition_without_a_leader_is_5_and_keeps_its_epoch() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 1)
     cluster.state.stop_broker(0)
@@ -119,29 +129,33 @@ def test_M4_a_partition_without_a_leader_is_5_and_keeps_its_epoch() -> None:
     assert (topic.error_code, partition.error_code, partition.leader_id, partition.leader_epoch) == (0, 5, -1, 1)
 
 
+@pytest.mark.rule("M-4")
 @pytest.mark.parametrize(("version", "error"), [(5, 5), (6, 72)])
-def test_M4_a_leader_without_the_listener_is_72_or_5(cluster: VirtualCluster, version: int, error: int) -> None:
+def test_a_leader_without_the_listener_is_72_or_5(cluster: VirtualCluster, version: int, error: int) -> None:
     cluster.state.set_listeners(1, {"OTHER": ("elsewhere", 1)})
     answer = cluster.connect(0).ask(named("t"), version)
     assert [b.node_id for b in answer.brokers] == [0, 2]
     assert [(p.error_code, p.leader_id) for p in answer.topics[0].partitions] == [(0, 0), (error, -1)]
 
 
-def test_M5_brokers_are_told_by_the_listener_of_the_request(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("M-5")
+def test_brokers_are_told_by_the_listener_of_the_request(cluster: VirtualCluster) -> None:
     cluster.state.set_listeners(0, {LISTENER: ("inside", 1), "OUTSIDE": ("outside", 2)})
     client = cluster.connect(0)
     client.connection.listener_name = "OUTSIDE"
     assert [(b.host, b.port) for b in client.ask(named(), 9).brokers] == [("outside", 2)]
 
 
+@pytest.mark.rule("M-5")
 @pytest.mark.parametrize(("version", "known"), [(1, False), (2, True), (12, True)])
-def test_M5_the_cluster_id_is_told_from_version_2_on(cluster: VirtualCluster, version: int, known: bool) -> None:
+def test_the_cluster_id_is_told_from_version_2_on(cluster: VirtualCluster, version: int, known: bool) -> None:
     answer = cluster.connect().ask(MetadataRequest(None), version)
     assert (answer.cluster_id == cluster.state.controller.image.cluster_id) == known
     assert answer.controller_id in (0, 1, 2)
 
 
-def test_M6_the_leader_epoch_begins_at_0_and_grows_with_each_leader(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("M-6")
+def test_the_leader_epoch_begins_at_0_and_grows_with_each_leader(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     epochs = []
     for leader in (1, 2, 0):
@@ -151,8 +165,9 @@ def test_M6_the_leader_epoch_begins_at_0_and_grows_with_each_leader(cluster: Vir
     assert epochs == [0, 1, 2]
 
 
+@pytest.mark.rule("M-7")
 @pytest.mark.parametrize(("endpoint_type", "error"), [(1, 0), (2, 114), (7, 115)])
-def test_M7_describe_cluster(cluster: VirtualCluster, endpoint_type: int, error: int) -> None:
+def test_describe_cluster(cluster: VirtualCluster, endpoint_type: int, error: int) -> None:
     answer = cluster.connect().ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1)
     assert answer.error_code == error
     if not error:
@@ -161,7 +176,8 @@ def test_M7_describe_cluster(cluster: VirtualCluster, endpoint_type: int, error:
         assert answer.controller_id in (0, 1, 2)
 
 
-def test_M8_the_coordinator_leads_the_partition_that_javas_hash_picks(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("M-8")
+def test_the_coordinator_leads_the_partition_that_javas_hash_picks(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert client.ask(FindCoordinatorRequest(key="group"), 3).error_code in (0, 15)
     answer = client.ask(FindCoordinatorRequest(key="group"), 3)
@@ -170,8 +186,9 @@ def test_M8_the_coordinator_leads_the_partition_that_javas_hash_picks(cluster: V
     assert answer.node_id == offsets.partitions[java_hash % len(offsets.partitions)].leader
 
 
+@pytest.mark.rule("M-9")
 @pytest.mark.parametrize("version", range(5))
-def test_M9_api_versions_lists_what_is_handled_and_every_version_of_it_is_answered(
+def test_api_versions_lists_what_is_handled_and_every_version_of_it_is_answered(
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect()
@@ -307,7 +324,8 @@ def test_a_list_is_appended_to_and_subtracted_from(cluster: VirtualCluster) -> N
     assert config(client, TOPIC, "t", "cleanup.policy") == ("compact", 1)
 
 
-def test_P22_producer_ids_are_fresh_and_odd_requests_are_42(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("P-22")
+def test_producer_ids_are_fresh_and_odd_requests_are_42(cluster: VirtualCluster) -> None:
     ids = [cluster.connect(i).ask(InitProducerIdRequest(None, 1000), 4).producer_id for i in (0, 1, 2, 0)]
     assert len(set(ids)) == 4
     client = cluster.connect()

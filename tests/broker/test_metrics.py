@@ -17,7 +17,8 @@ def value(cluster: VirtualCluster, name: str, group: str, broker_id: int = 0, **
     return snapshot(cluster.state, cluster.now_ms).get(key)
 
 
-def test_Q17_a_clients_rate_its_throttle_and_who_waits() -> None:
+@pytest.mark.rule("Q-17")
+def test_a_clients_rate_its_throttle_and_who_waits() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t")
     assert value(cluster, "byte-rate", "Produce", user="", client_id="test") is None
@@ -39,7 +40,8 @@ def test_Q17_a_clients_rate_its_throttle_and_who_waits() -> None:
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
-def test_Q17_the_mean_throttle_time_is_of_the_last_minute() -> None:
+@pytest.mark.rule("Q-17")
+def test_the_mean_throttle_time_is_of_the_last_minute() -> None:
     """An Avg of two samples of thirty seconds; Kafka's is not a number again when they are gone."""
     cluster = VirtualCluster()
     cluster.topic("t")
@@ -51,7 +53,8 @@ def test_Q17_the_mean_throttle_time_is_of_the_last_minute() -> None:
         assert value(cluster, "throttle-time", "Produce", user="", client_id="test") == seen
 
 
-def test_Q17_T10_who_is_gone_waits_on_until_its_time_is_over() -> None:
+@pytest.mark.rule("Q-17", "T-10")
+def test_who_is_gone_waits_on_until_its_time_is_over() -> None:
     """The queue is one of delays, not of connections."""
     cluster = VirtualCluster()
     cluster.topic("t")
@@ -65,7 +68,8 @@ def test_Q17_T10_who_is_gone_waits_on_until_its_time_is_over() -> None:
     assert value(cluster, "queue-size", "Produce") == 0.0
 
 
-def test_Q17_request_time_and_what_is_exempt_from_it() -> None:
+@pytest.mark.rule("Q-17")
+def test_request_time_and_what_is_exempt_from_it() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     assert value(cluster, "exempt-request-time", "Request") is None
@@ -77,7 +81,8 @@ def test_Q17_request_time_and_what_is_exempt_from_it() -> None:
     assert value(cluster, "exempt-request-time", "Request") == pytest.approx(0.2)
 
 
-def test_R10_the_rate_of_what_is_listed_on_both_sides() -> None:
+@pytest.mark.rule("R-10")
+def test_the_rate_of_what_is_listed_on_both_sides() -> None:
     cluster = three()
     assert value(cluster, "byte-rate", "LeaderReplication") == 0.0
     for side in ("leader", "follower"):
@@ -92,7 +97,8 @@ def test_R10_the_rate_of_what_is_listed_on_both_sides() -> None:
     assert value(cluster, "byte-rate", "LeaderReplication", 1) == 0.0
 
 
-def test_R12_the_lag_of_a_broker_and_what_comes_into_a_partition() -> None:
+@pytest.mark.rule("R-12")
+def test_the_lag_of_a_broker_and_what_comes_into_a_partition() -> None:
     cluster = three()
     fill(cluster, "t", batch(b"a"))
     hold(cluster, 2)
@@ -109,7 +115,8 @@ def replica_bytes(cluster: VirtualCluster) -> int:
     return cluster.state.nodes[0].replicas.partitions[("t", 0)].log.store.end_position
 
 
-def test_S15_the_cache_of_fetch_sessions() -> None:
+@pytest.mark.rule("S-15")
+def test_the_cache_of_fetch_sessions() -> None:
     cluster = VirtualCluster(1, {"max.incremental.fetch.session.cache.slots": "2"})
     cluster.topic("t", 3)
     cluster.topic("u", 1)
@@ -134,7 +141,8 @@ def test_S15_the_cache_of_fetch_sessions() -> None:
     assert told() == [2.0, 3.0, 1.0]
 
 
-def test_Q17_the_metrics_of_a_running_cluster_are_found_by_what_is_given() -> None:
+@pytest.mark.rule("Q-17")
+def test_the_metrics_of_a_running_cluster_are_found_by_what_is_given() -> None:
     with running_cluster(2, {"t": 1}, clock="manual") as c:
         c.set_quota(client_id="a", producer_byte_rate=10.0)
         assert c.metrics("queue-size", "Produce", broker=1) == {MetricName("queue-size", "Produce", (), 1): 0.0}
@@ -145,7 +153,8 @@ def test_Q17_the_metrics_of_a_running_cluster_are_found_by_what_is_given() -> No
         assert {key.broker_id for key in c.metrics()} <= {0, CONTROLLER}
 
 
-def test_W13_how_fast_connections_come_in_all_through_a_listener_and_from_an_address() -> None:
+@pytest.mark.rule("W-13")
+def test_how_fast_connections_come_in_all_through_a_listener_and_from_an_address() -> None:
     cluster = VirtualCluster()
     cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 100)
     for address in ("127.0.0.1", "127.0.0.1", "10.0.0.1"):

@@ -9,8 +9,9 @@ from tests.support.scene import replica, three, topic_ids
 from tests.support.wire import batch, errors, fetch, produce
 
 
+@pytest.mark.rule("F-32")
 @pytest.mark.parametrize(("version", "error"), [(0, 35), (3, 35), (4, 0), (17, 0)])
-def test_F32_where_nothing_is_converted_a_consumer_before_version_4_gets_35(version: int, error: int) -> None:
+def test_where_nothing_is_converted_a_consumer_before_version_4_gets_35(version: int, error: int) -> None:
     cluster = VirtualCluster()
     cluster.topic("t", message_downconversion_enable="false")
     request = fetch(("t", 0, 0), topic_ids=topic_ids(cluster), version=version)
@@ -23,8 +24,9 @@ def test_F32_where_nothing_is_converted_a_consumer_before_version_4_gets_35(vers
     assert errors(client.ask(request, version)) == [0]  # a changed setting acts at once
 
 
+@pytest.mark.rule("F-33")
 @pytest.mark.parametrize(("version", "error"), [(9, 76), (10, 0)])
-def test_F33_a_zstd_topic_is_76_before_version_10(version: int, error: int) -> None:
+def test_a_zstd_topic_is_76_before_version_10(version: int, error: int) -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="zstd")
     client = cluster.connect()
@@ -32,7 +34,8 @@ def test_F33_a_zstd_topic_is_76_before_version_10(version: int, error: int) -> N
     assert errors(client.ask(fetch(("t", 0, 0), version=version), version)) == [error]
 
 
-def test_N9_a_follower_takes_over_records_then_high_watermark_then_log_start() -> None:
+@pytest.mark.rule("N-9")
+def test_a_follower_takes_over_records_then_high_watermark_then_log_start() -> None:
     cluster = three()
     client = cluster.connect()
     for _ in range(3):

@@ -11,7 +11,8 @@ from broker.testing.memory import VirtualCluster
 from tests.support.wire import batch, fetch, metadata, produce
 
 
-def test_W8_a_parked_answer_that_cannot_be_sent_ends_its_own_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.rule("W-8")
+def test_a_parked_answer_that_cannot_be_sent_ends_its_own_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     parked, other, writer = (cluster.connect() for _ in range(3))

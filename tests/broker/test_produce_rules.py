@@ -61,8 +61,9 @@ def numbered(first: int, count: int = 1, *, producer: int = 7, epoch: int = 0) -
 # ---- the answer ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("P-1", "P-2")
 @pytest.mark.parametrize("version", range(LATEST + 1))
-def test_P1_P2_every_version_appends_and_answers_with_its_own_fields(
+def test_every_version_appends_and_answers_with_its_own_fields(
     cluster: VirtualCluster, client: MemoryClient, version: int
 ) -> None:
     """ProduceRequestTest.testSimpleProduceRequest."""
@@ -74,7 +75,8 @@ def test_P1_P2_every_version_appends_and_answers_with_its_own_fields(
     assert end(cluster) == 3
 
 
-def test_P2_an_append_tells_the_log_start_and_the_time_that_the_log_set(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("P-2")
+def test_an_append_tells_the_log_start_and_the_time_that_the_log_set(cluster: VirtualCluster) -> None:
     cluster.topic("timed", message_timestamp_type="LogAppendTime")
     client = cluster.connect()
     assert told(ask(client, batch(b"a"), topic="timed")) == (0, 0, cluster.now_ms, 0)
@@ -83,7 +85,8 @@ def test_P2_an_append_tells_the_log_start_and_the_time_that_the_log_set(cluster:
     assert ask(client, batch(b"a"), 1, topic="timed").log_append_time_ms == -1  # the field came with version 2
 
 
-def test_P2_which_errors_tell_the_log_start_offset() -> None:
+@pytest.mark.rule("P-2")
+def test_which_errors_tell_the_log_start_offset() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", max_message_bytes="200", message_timestamp_before_max_ms="1000")
     fill(cluster, "t", *(batch(b"x", timestamp=cluster.now_ms) for _ in range(2)))
@@ -99,7 +102,8 @@ def test_P2_which_errors_tell_the_log_start_offset() -> None:
     assert told(ask(cluster.connect(1), batch(b"a"))) == (6, -1, -1, -1)
 
 
-def test_P3_partitions_that_fail_and_that_succeed_share_one_answer(client: MemoryClient) -> None:
+@pytest.mark.rule("P-3")
+def test_partitions_that_fail_and_that_succeed_share_one_answer(client: MemoryClient) -> None:
     request = ProduceRequest(
         None,
         1,
@@ -121,7 +125,8 @@ def test_P3_partitions_that_fail_and_that_succeed_share_one_answer(client: Memor
     assert seen == {("missing", 0): 3, ("t", 9): 3, ("t", 1): 2, ("t", 0): 0}
 
 
-def test_P1_P3_a_broker_that_does_not_lead_answers_6_and_from_version_10_on_says_who_does() -> None:
+@pytest.mark.rule("P-1", "P-3")
+def test_a_broker_that_does_not_lead_answers_6_and_from_version_10_on_says_who_does() -> None:
     """ProduceRequestTest.testProduceToNonReplica."""
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 2)
@@ -139,12 +144,13 @@ def test_P1_P3_a_broker_that_does_not_lead_answers_6_and_from_version_10_on_says
 # ---- what a request may carry ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("P-4")
 @pytest.mark.parametrize(
     ("data", "error"),
     [(None, 87), (b"", 87), (batch(b"a")[:-1], 87), (batch(b"a") * 2, 87), (b"\x00" * 11, 87)],
     ids=["null", "nothing", "incomplete", "two", "no prefix"],
 )
-def test_P4_a_partition_carries_exactly_one_whole_batch(
+def test_a_partition_carries_exactly_one_whole_batch(
     cluster: VirtualCluster, client: MemoryClient, data: bytes | None, error: int
 ) -> None:
     """Scenario 24."""
@@ -153,13 +159,15 @@ def test_P4_a_partition_carries_exactly_one_whole_batch(
     assert end(cluster) == 0
 
 
-def test_P4_bytes_behind_the_batch_that_make_none_are_left_off(cluster: VirtualCluster, client: MemoryClient) -> None:
+@pytest.mark.rule("P-4")
+def test_bytes_behind_the_batch_that_make_none_are_left_off(cluster: VirtualCluster, client: MemoryClient) -> None:
     data = batch(b"a")
     assert ask(client, data + data[:-1]).error_code == 0
     assert (end(cluster), replica(cluster, 0).log.bytes_between(0, 1)) == (1, len(data))
 
 
-def test_P4_old_formats_and_impossible_lengths(client: MemoryClient) -> None:
+@pytest.mark.rule("P-4")
+def test_old_formats_and_impossible_lengths(client: MemoryClient) -> None:
     good = bytearray(batch(b"a"))
     good[16] = 1
     assert ask(client, bytes(good), 3).error_code == 87
@@ -170,13 +178,15 @@ def test_P4_old_formats_and_impossible_lengths(client: MemoryClient) -> None:
     assert ask(client, bytes(good), 3).error_code == 2
 
 
-def test_P4_zstd_needs_version_7(client: MemoryClient) -> None:
+@pytest.mark.rule("P-4")
+def test_zstd_needs_version_7(client: MemoryClient) -> None:
     """ProduceRequestTest.testZSTDProduceRequest."""
     data = batch(b"a" * 50, compression=Compression.ZSTD)
     assert [ask(client, data, version).error_code for version in (3, 6, 7, LATEST)] == [76, 76, 0, 0]
 
 
-def test_P4_P6_P7_the_request_is_judged_before_topic_leader_and_isr() -> None:
+@pytest.mark.rule("P-4", "P-6", "P-7")
+def test_the_request_is_judged_before_topic_leader_and_isr() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2, min_insync_replicas="2")
     cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -192,8 +202,9 @@ def test_P4_P6_P7_the_request_is_judged_before_topic_leader_and_isr() -> None:
     assert ask(client, corrupt(batch(b"a"))).error_code == 2
 
 
+@pytest.mark.rule("P-5")
 @pytest.mark.parametrize("acks", [2, -2, 3, 32767])
-def test_P5_other_acks_than_minus_1_0_and_1_are_refused_everywhere(
+def test_other_acks_than_minus_1_0_and_1_are_refused_everywhere(
     cluster: VirtualCluster, client: MemoryClient, acks: int
 ) -> None:
     request = produce("t", batch(b"a"), acks=acks)
@@ -203,8 +214,9 @@ def test_P5_other_acks_than_minus_1_0_and_1_are_refused_everywhere(
     assert end(cluster) == 0
 
 
+@pytest.mark.rule("P-6")
 @pytest.mark.parametrize("topic", sorted(INTERNAL_TOPICS))
-def test_P6_internal_topics_are_for_the_admin_client_only(topic: str) -> None:
+def test_internal_topics_are_for_the_admin_client_only(topic: str) -> None:
     cluster = VirtualCluster(2)
     cluster.state.controller.ensure_internal(topic)
     cluster.run()
@@ -214,7 +226,8 @@ def test_P6_internal_topics_are_for_the_admin_client_only(topic: str) -> None:
     assert ask(cluster.connect(client_id="__admin_client"), keyed, topic=topic).error_code == 0
 
 
-def test_P2_P7_too_few_in_sync_replicas_refuse_acks_all_only_and_tell_the_log_start() -> None:
+@pytest.mark.rule("P-2", "P-7")
+def test_too_few_in_sync_replicas_refuse_acks_all_only_and_tell_the_log_start() -> None:
     cluster = three()
     cluster.topic("safe", 1, 3, min_insync_replicas="3")
     fill(cluster, "safe", batch(b"x"))
@@ -230,7 +243,8 @@ def test_P2_P7_too_few_in_sync_replicas_refuse_acks_all_only_and_tell_the_log_st
 # ---- what a batch may say --------------------------------------------------------------------------------------------------------
 
 
-def test_P8_the_size_of_a_whole_batch_counts_and_equal_is_accepted() -> None:
+@pytest.mark.rule("P-8")
+def test_the_size_of_a_whole_batch_counts_and_equal_is_accepted() -> None:
     """Scenario 24."""
     cluster = VirtualCluster()
     cluster.topic("t", max_message_bytes="500")
@@ -240,8 +254,9 @@ def test_P8_the_size_of_a_whole_batch_counts_and_equal_is_accepted() -> None:
     assert end(cluster) == 1
 
 
+@pytest.mark.rule("P-8")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_P8_a_flipped_byte_is_error_2_and_nothing_is_appended(
+def test_a_flipped_byte_is_error_2_and_nothing_is_appended(
     cluster: VirtualCluster, client: MemoryClient, codec: Compression
 ) -> None:
     """ProduceRequestTest.testCorruptLz4ProduceRequest, and every other kind."""
@@ -251,7 +266,8 @@ def test_P8_a_flipped_byte_is_error_2_and_nothing_is_appended(
     assert ask(client, data).error_code == 0
 
 
-def test_P9_control_batches_and_counts_that_lie_are_87(cluster: VirtualCluster, client: MemoryClient) -> None:
+@pytest.mark.rule("P-9")
+def test_control_batches_and_counts_that_lie_are_87(cluster: VirtualCluster, client: MemoryClient) -> None:
     from tests.support.broker.batches import batch as by_hand
 
     for wrong in (
@@ -264,8 +280,9 @@ def test_P9_control_batches_and_counts_that_lie_are_87(cluster: VirtualCluster, 
     assert end(cluster) == 0
 
 
+@pytest.mark.rule("P-10")
 @pytest.mark.parametrize("version", [7, 8, LATEST])
-def test_P10_timestamps_too_far_off_name_every_bad_record(version: int) -> None:
+def test_timestamps_too_far_off_name_every_bad_record(version: int) -> None:
     """Scenario 24, ProduceRequestTest.testProduceWithInvalidTimestamp: a limit of 1000 ms, three records five hours old."""
     cluster = VirtualCluster()
     cluster.topic("t", message_timestamp_before_max_ms="1000", message_timestamp_after_max_ms="1000")
@@ -279,7 +296,8 @@ def test_P10_timestamps_too_far_off_name_every_bad_record(version: int) -> None:
     assert end(cluster) == 0
 
 
-def test_P10_a_compacted_topic_takes_no_records_without_keys() -> None:
+@pytest.mark.rule("P-10")
+def test_a_compacted_topic_takes_no_records_without_keys() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", cleanup_policy="compact")
     mixed = build_batch([NewRecord(b"v", b"k", 1), NewRecord(b"v", None, 1), NewRecord(b"v", b"k", 1)])
@@ -288,14 +306,16 @@ def test_P10_a_compacted_topic_takes_no_records_without_keys() -> None:
     assert end(cluster) == 0
 
 
-def test_P11_a_batch_larger_than_a_segment_is_18() -> None:
+@pytest.mark.rule("P-11")
+def test_a_batch_larger_than_a_segment_is_18() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", segment_bytes="300")
     assert told(ask(cluster.connect(), batch_of_bytes(301))) == (18, -1, -1, -1)
     assert ask(cluster.connect(), batch_of_bytes(300)).error_code == 0
 
 
-def test_P12_offsets_and_epoch_are_stamped_and_the_rest_of_a_batch_stays(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("P-12")
+def test_offsets_and_epoch_are_stamped_and_the_rest_of_a_batch_stays(cluster: VirtualCluster) -> None:
     fill(cluster, "t", batch(b"first"))
     sent = batch(b"a", b"b", compression=Compression.SNAPPY)
     fill(cluster, "t", sent)
@@ -305,7 +325,8 @@ def test_P12_offsets_and_epoch_are_stamped_and_the_rest_of_a_batch_stays(cluster
     assert stored[16:] == sent[16:]  # magic, checksum, and all that the checksum covers
 
 
-def test_P12_a_topic_with_a_codec_and_one_with_its_own_time_rebuild_what_comes() -> None:
+@pytest.mark.rule("P-12")
+def test_a_topic_with_a_codec_and_one_with_its_own_time_rebuild_what_comes() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="lz4", message_timestamp_type="LogAppendTime")
     fill(cluster, "t", batch(b"a" * 100, b"b" * 100, timestamp=5, compression=Compression.GZIP))
@@ -321,7 +342,8 @@ def test_P12_a_topic_with_a_codec_and_one_with_its_own_time_rebuild_what_comes()
 # ---- acks ------------------------------------------------------------------------------------------------------------------------
 
 
-def test_P13_one_slow_partition_holds_the_answer_and_only_its_error_is_told() -> None:
+@pytest.mark.rule("P-13")
+def test_one_slow_partition_holds_the_answer_and_only_its_error_is_told() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("quick", 1, 1)
     cluster.topic("slow", 1, 2)
@@ -338,11 +360,13 @@ def test_P13_one_slow_partition_holds_the_answer_and_only_its_error_is_told() ->
     assert replica(cluster, 0, "slow").log.log_end_offset == 1
 
 
-def test_P13_if_every_partition_failed_the_answer_does_not_wait(client: MemoryClient) -> None:
+@pytest.mark.rule("P-13")
+def test_if_every_partition_failed_the_answer_does_not_wait(client: MemoryClient) -> None:
     assert ask(client, corrupt(batch(b"a")), acks=-1, timeout_ms=9000).error_code == 2
 
 
-def test_P13_an_isr_below_the_minimum_when_the_records_are_replicated_is_error_20() -> None:
+@pytest.mark.rule("P-13")
+def test_an_isr_below_the_minimum_when_the_records_are_replicated_is_error_20() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()
@@ -358,7 +382,8 @@ def test_P13_an_isr_below_the_minimum_when_the_records_are_replicated_is_error_2
     assert replica(cluster, 0).log.high_watermark == 1
 
 
-def test_P13_P18_a_duplicate_waits_for_the_high_watermark_like_its_original() -> None:
+@pytest.mark.rule("P-13", "P-18")
+def test_a_duplicate_waits_for_the_high_watermark_like_its_original() -> None:
     cluster = three()
     hold(cluster, 2)
     first, again = cluster.connect(), cluster.connect()
@@ -371,7 +396,8 @@ def test_P13_P18_a_duplicate_waits_for_the_high_watermark_like_its_original() ->
     assert end(cluster) == 1
 
 
-def test_P13_a_deleted_topic_answers_3_to_who_waits_for_it() -> None:
+@pytest.mark.rule("P-13")
+def test_a_deleted_topic_answers_3_to_who_waits_for_it() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()
@@ -381,7 +407,8 @@ def test_P13_a_deleted_topic_answers_3_to_who_waits_for_it() -> None:
     assert produced(client.latest).error_code == 3
 
 
-def test_P14_acks_0_goes_on_with_what_is_pipelined_and_an_error_closes(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("P-14")
+def test_acks_0_goes_on_with_what_is_pipelined_and_an_error_closes(cluster: VirtualCluster) -> None:
     """SocketServerTest.testNoOpAction, testGracefulClose: ten in a row are all appended."""
     client = cluster.connect()
     client.send_bytes(b"".join(client.frame(produce("t", batch(b"a"), acks=0), LATEST) for _ in range(10)))
@@ -395,7 +422,8 @@ def test_P14_acks_0_goes_on_with_what_is_pipelined_and_an_error_closes(cluster: 
     assert client.answers == []
 
 
-def test_P15_one_replica_is_its_own_isr() -> None:
+@pytest.mark.rule("P-15")
+def test_one_replica_is_its_own_isr() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()
@@ -403,8 +431,9 @@ def test_P15_one_replica_is_its_own_isr() -> None:
     assert replica(cluster, 0).log.high_watermark == 1
 
 
+@pytest.mark.rule("P-16", "W-7")
 @pytest.mark.parametrize("version", [0, 3, LATEST])
-def test_P16_W7_a_broken_handler_answers_for_every_partition_and_the_connection_stays(
+def test_a_broken_handler_answers_for_every_partition_and_the_connection_stays(
     cluster: VirtualCluster, client: MemoryClient, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(*_: Any) -> None:
@@ -416,7 +445,8 @@ def test_P16_W7_a_broken_handler_answers_for_every_partition_and_the_connection_
     assert ask(client, batch(b"b"), version).error_code == 0
 
 
-def test_P16_a_broken_handler_of_acks_0_closes(
+@pytest.mark.rule("P-16")
+def test_a_broken_handler_of_acks_0_closes(
     cluster: VirtualCluster, client: MemoryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster.state.nodes[0].replicas, "appended", None)
@@ -428,7 +458,8 @@ def test_P16_a_broken_handler_of_acks_0_closes(
 # ---- sequences -------------------------------------------------------------------------------------------------------------------
 
 
-def test_P17_P18_P20_duplicates_are_known_and_gaps_are_refused(cluster: VirtualCluster, client: MemoryClient) -> None:
+@pytest.mark.rule("P-17", "P-18", "P-20")
+def test_duplicates_are_known_and_gaps_are_refused(cluster: VirtualCluster, client: MemoryClient) -> None:
     """Scenario 24, UnifiedLogTest.testDuplicateAppends."""
     for sequence in range(6):
         assert told(ask(client, numbered(sequence)))[:2] == (0, sequence)
@@ -443,7 +474,8 @@ def test_P17_P18_P20_duplicates_are_known_and_gaps_are_refused(cluster: VirtualC
     assert end(cluster) == 10
 
 
-def test_P19_epochs_of_producers_are_fenced_and_begin_at_sequence_0(client: MemoryClient) -> None:
+@pytest.mark.rule("P-19")
+def test_epochs_of_producers_are_fenced_and_begin_at_sequence_0(client: MemoryClient) -> None:
     assert ask(client, numbered(40, epoch=3)).error_code == 0  # nobody knows this producer: any sequence
     assert ask(client, numbered(41, epoch=2)).error_code == 47
     assert ask(client, numbered(1, epoch=4)).error_code == 45
@@ -452,14 +484,16 @@ def test_P19_epochs_of_producers_are_fenced_and_begin_at_sequence_0(client: Memo
     assert ask(client, numbered(5, producer=8, epoch=1)).error_code == 0
 
 
-def test_P17_each_partition_remembers_for_itself(client: MemoryClient) -> None:
+@pytest.mark.rule("P-17")
+def test_each_partition_remembers_for_itself(client: MemoryClient) -> None:
     assert ask(client, numbered(5), partition=0).error_code == 0
     assert ask(client, numbered(9), partition=1).error_code == 0
     assert ask(client, numbered(6), partition=0).error_code == 0
     assert ask(client, numbered(6), partition=1).error_code == 45
 
 
-def test_P17_P18_a_new_leader_knows_the_sequences_that_it_replicated() -> None:
+@pytest.mark.rule("P-17", "P-18")
+def test_a_new_leader_knows_the_sequences_that_it_replicated() -> None:
     cluster = three()
     client = cluster.connect()
     assert ask(client, numbered(0, 3), acks=-1).error_code == 0
@@ -470,7 +504,8 @@ def test_P17_P18_a_new_leader_knows_the_sequences_that_it_replicated() -> None:
     assert told(ask(other, numbered(3), acks=-1))[:2] == (0, 3)
 
 
-def test_P21_sequences_wrap_within_and_between_batches(client: MemoryClient) -> None:
+@pytest.mark.rule("P-21")
+def test_sequences_wrap_within_and_between_batches(client: MemoryClient) -> None:
     highest = 2**31 - 1
     assert ask(client, numbered(highest - 1, 4)).error_code == 0  # 2147483646, 2147483647, 0, 1
     assert ask(client, numbered(1)).error_code == 45
@@ -479,8 +514,9 @@ def test_P21_sequences_wrap_within_and_between_batches(client: MemoryClient) -> 
     assert ask(client, numbered(0, producer=9)).error_code == 0
 
 
+@pytest.mark.rule("P-22")
 @pytest.mark.parametrize("version", range(6))
-def test_P22_producer_ids_are_fresh_and_bad_requests_are_42(cluster: VirtualCluster, version: int) -> None:
+def test_producer_ids_are_fresh_and_bad_requests_are_42(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
 
     def init(**more: Any) -> Any:
@@ -497,7 +533,8 @@ def test_P22_producer_ids_are_fresh_and_bad_requests_are_42(cluster: VirtualClus
         assert init(producer_id=5, producer_epoch=1)[0] == 0
 
 
-def test_P22_all_brokers_of_a_cluster_hand_out_different_ids() -> None:
+@pytest.mark.rule("P-22")
+def test_all_brokers_of_a_cluster_hand_out_different_ids() -> None:
     cluster = VirtualCluster(3)
     ids = [cluster.connect(b).ask(InitProducerIdRequest(None), 0).producer_id for b in range(3) for _ in range(2)]
     assert len(set(ids)) == 6

@@ -9,8 +9,9 @@ from broker.registry import REGISTRY
 from broker.release import RELEASES, ranges_of
 
 
+@pytest.mark.rule("M-9")
 @pytest.mark.parametrize("release", RELEASES)
-def test_M9_a_broker_offers_what_its_release_and_it_both_have(release: str) -> None:
+def test_a_broker_offers_what_its_release_and_it_both_have(release: str) -> None:
     offered = {key: (one.min_version, one.max_version) for key, one in Cluster(1, release_name=release).apis.items()}
     theirs = ranges_of(release)
     assert offered.keys() == REGISTRY.keys() & theirs.keys()
@@ -21,17 +22,17 @@ def test_M9_a_broker_offers_what_its_release_and_it_both_have(release: str) -> N
         )
 
 
+@pytest.mark.rule("F-36")
 @pytest.mark.parametrize(
     ("release", "produce", "fetch"), [("0.9", (0, 1), (0, 1)), ("0.10.2", (0, 2), (0, 3)), ("3.9", (0, 11), (0, 17))]
 )
-def test_F36_releases_before_4_take_old_messages(
-    release: str, produce: tuple[int, int], fetch: tuple[int, int]
-) -> None:
+def test_releases_before_4_take_old_messages(release: str, produce: tuple[int, int], fetch: tuple[int, int]) -> None:
     apis = Cluster(1, release_name=release).apis
     assert [(apis[key].min_version, apis[key].max_version) for key in (0, 1)] == [produce, fetch]
 
 
-def test_F36_release_4_tells_no_old_messages() -> None:
+@pytest.mark.rule("F-36")
+def test_release_4_tells_no_old_messages() -> None:
     assert Cluster(1, release_name="4.0").apis[1].min_version == 4
 
 

@@ -41,7 +41,8 @@ def isr(cluster: VirtualCluster) -> tuple[int, ...]:
     return state.isr
 
 
-def test_P13_acks_all_is_answered_when_every_in_sync_replica_has_the_records() -> None:
+@pytest.mark.rule("P-13")
+def test_acks_all_is_answered_when_every_in_sync_replica_has_the_records() -> None:
     cluster = three()
     client = cluster.connect()
     answer = client.ask(produce("t", batch(b"a", b"b"), acks=-1), 9)
@@ -50,7 +51,8 @@ def test_P13_acks_all_is_answered_when_every_in_sync_replica_has_the_records() -
     assert replica(cluster, 0).log.high_watermark == 2
 
 
-def test_P13_acks_all_waits_for_a_held_follower_and_acks_1_does_not() -> None:
+@pytest.mark.rule("P-13")
+def test_acks_all_waits_for_a_held_follower_and_acks_1_does_not() -> None:
     cluster = three()
     hold(cluster, 2)
     patient, hasty = cluster.connect(), cluster.connect()
@@ -63,7 +65,8 @@ def test_P13_acks_all_waits_for_a_held_follower_and_acks_1_does_not() -> None:
     assert patient.answers[0].at_ms == cluster.now_ms
 
 
-def test_P13_a_timeout_answers_7_with_the_real_offset_and_the_data_stays() -> None:
+@pytest.mark.rule("P-13")
+def test_a_timeout_answers_7_with_the_real_offset_and_the_data_stays() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     hold(cluster, 2)
@@ -76,7 +79,8 @@ def test_P13_a_timeout_answers_7_with_the_real_offset_and_the_data_stays() -> No
     assert replica(cluster, 0).log.log_end_offset == 2
 
 
-def test_P15_the_high_watermark_is_the_smallest_log_end_of_the_isr() -> None:
+@pytest.mark.rule("P-15")
+def test_the_high_watermark_is_the_smallest_log_end_of_the_isr() -> None:
     cluster = three()
     hold(cluster, 1, at=1)
     client = cluster.connect()
@@ -88,7 +92,8 @@ def test_P15_the_high_watermark_is_the_smallest_log_end_of_the_isr() -> None:
     assert replica(cluster, 0).log.high_watermark == 3
 
 
-def test_P15_a_follower_that_lags_too_long_leaves_the_isr_and_comes_back() -> None:
+@pytest.mark.rule("P-15")
+def test_a_follower_that_lags_too_long_leaves_the_isr_and_comes_back() -> None:
     cluster = three(**{"replica.lag.time.max.ms": "10000"})
     cluster.advance(60_000)  # idle followers stay in sync, and were caught up a moment ago
     hold(cluster, 2)
@@ -103,7 +108,8 @@ def test_P15_a_follower_that_lags_too_long_leaves_the_isr_and_comes_back() -> No
     assert isr(cluster) == (0, 1, 2)
 
 
-def test_P7_acks_all_below_the_minimum_isr_is_refused_with_19_and_not_appended() -> None:
+@pytest.mark.rule("P-7")
+def test_acks_all_below_the_minimum_isr_is_refused_with_19_and_not_appended() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, min_insync_replicas="3")
     cluster.state.stop_broker(2)
@@ -114,13 +120,15 @@ def test_P7_acks_all_below_the_minimum_isr_is_refused_with_19_and_not_appended()
     assert produced(client.ask(produce("t", batch(b"a"), acks=1), 9)).error_code == 0
 
 
-def test_P7_the_minimum_isr_is_never_above_the_replication_factor() -> None:
+@pytest.mark.rule("P-7")
+def test_the_minimum_isr_is_never_above_the_replication_factor() -> None:
     cluster = VirtualCluster(1)
     cluster.topic("t", 1, 1, min_insync_replicas="3")
     assert produced(cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)).error_code == 0
 
 
-def test_P15_the_high_watermark_stands_still_below_the_minimum_isr() -> None:
+@pytest.mark.rule("P-15")
+def test_the_high_watermark_stands_still_below_the_minimum_isr() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, min_insync_replicas="2")
     for broker_id in (1, 2):
@@ -133,7 +141,8 @@ def test_P15_the_high_watermark_stands_still_below_the_minimum_isr() -> None:
     assert replica(cluster, 0).log.high_watermark == 1
 
 
-def test_F30_an_append_that_does_not_move_the_high_watermark_does_not_wake_a_consumer() -> None:
+@pytest.mark.rule("F-30")
+def test_an_append_that_does_not_move_the_high_watermark_does_not_wake_a_consumer() -> None:
     """Scenario 7: the lagging follower's fetch wakes it."""
     cluster = three()
     hold(cluster, 2)
@@ -147,7 +156,8 @@ def test_F30_an_append_that_does_not_move_the_high_watermark_does_not_wake_a_con
     assert sizes(reader.latest)[0] > 0
 
 
-def test_F18_a_followers_answer_has_the_high_watermark_before_its_own_fetch_moved_it() -> None:
+@pytest.mark.rule("F-18")
+def test_a_followers_answer_has_the_high_watermark_before_its_own_fetch_moved_it() -> None:
     cluster = VirtualCluster(2, semantics="kafka")
     cluster.topic("t", 1, 2)
     hold(cluster, 1)
@@ -159,13 +169,15 @@ def test_F18_a_followers_answer_has_the_high_watermark_before_its_own_fetch_move
     assert replica(cluster, 0).log.high_watermark == 1
 
 
-def test_D5_N10_under_kip_a_follower_hears_the_high_watermark_in_the_same_turn() -> None:
+@pytest.mark.rule("D5", "N-10")
+def test_under_kip_a_follower_hears_the_high_watermark_in_the_same_turn() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
-def test_D5_N10_under_kafka_a_follower_hears_the_high_watermark_with_the_next_fetch() -> None:
+@pytest.mark.rule("D5", "N-10")
+def test_under_kafka_a_follower_hears_the_high_watermark_with_the_next_fetch() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]
@@ -175,7 +187,8 @@ def test_D5_N10_under_kafka_a_follower_hears_the_high_watermark_with_the_next_fe
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
-def test_N10_a_consumer_that_waits_at_a_follower_is_answered_when_the_followers_high_watermark_moves() -> None:
+@pytest.mark.rule("N-10")
+def test_a_consumer_that_waits_at_a_follower_is_answered_when_the_followers_high_watermark_moves() -> None:
     cluster = three("kafka")
     reader = cluster.connect(1)
     begun = cluster.now_ms
@@ -187,7 +200,8 @@ def test_N10_a_consumer_that_waits_at_a_follower_is_answered_when_the_followers_
     assert sizes(reader.latest)[0] > 0
 
 
-def test_N8_a_follower_serves_v11_up_to_its_own_high_watermark_and_refuses_v10() -> None:
+@pytest.mark.rule("N-8")
+def test_a_follower_serves_v11_up_to_its_own_high_watermark_and_refuses_v10() -> None:
     cluster = three()
     client = cluster.connect(2)
     cluster.connect().ask(produce("t", batch_of_bytes(200)), 9)
@@ -206,7 +220,8 @@ def preferred(answer: Any) -> int:
     return int(flat(answer)[0][1].preferred_read_replica)
 
 
-def test_N4_N5_a_consumer_in_a_followers_rack_is_sent_there_at_once() -> None:
+@pytest.mark.rule("N-4", "N-5")
+def test_a_consumer_in_a_followers_rack_is_sent_there_at_once() -> None:
     """Scenario 22."""
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
@@ -218,8 +233,9 @@ def test_N4_N5_a_consumer_in_a_followers_rack_is_sent_there_at_once() -> None:
     assert data.aborted_transactions is None
 
 
+@pytest.mark.rule("N-2", "N-4")
 @pytest.mark.parametrize(("rack", "version"), [("a", 11), ("", 11), ("nowhere", 11), ("b", 10)])
-def test_N2_N4_everybody_else_reads_at_the_leader(rack: str, version: int) -> None:
+def test_everybody_else_reads_at_the_leader(rack: str, version: int) -> None:
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     answer = cluster.connect().ask(fetch(("t", 0, 0), rack=rack if version >= 11 else ""), version)
@@ -227,13 +243,15 @@ def test_N2_N4_everybody_else_reads_at_the_leader(rack: str, version: int) -> No
     assert preferred(answer) == -1
 
 
-def test_N1_without_a_selector_nobody_is_sent_anywhere() -> None:
+@pytest.mark.rule("N-1")
+def test_without_a_selector_nobody_is_sent_anywhere() -> None:
     cluster = three(**{"1.broker.rack": "b"})
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0), rack="b"), 11)) == -1
 
 
-def test_N3_a_follower_that_does_not_have_the_offset_yet_is_no_candidate() -> None:
+@pytest.mark.rule("N-3")
+def test_a_follower_that_does_not_have_the_offset_yet_is_no_candidate() -> None:
     cluster = racks()
     hold(cluster, 1, at=1)
     client = cluster.connect()
@@ -244,7 +262,8 @@ def test_N3_a_follower_that_does_not_have_the_offset_yet_is_no_candidate() -> No
     assert preferred(client.ask(fetch(("t", 0, 2), rack="b", isolation=0), 11)) == -1
 
 
-def test_N3_a_follower_outside_the_isr_is_no_candidate() -> None:
+@pytest.mark.rule("N-3")
+def test_a_follower_outside_the_isr_is_no_candidate() -> None:
     cluster = racks()
     hold(cluster, 1)
     client = cluster.connect()
@@ -254,7 +273,8 @@ def test_N3_a_follower_outside_the_isr_is_no_candidate() -> None:
     assert preferred(client.ask(fetch(("t", 0, 0), rack="b"), 11)) == -1
 
 
-def test_N6_N7_the_choice_is_made_anew_each_time_and_a_stopped_broker_is_none() -> None:
+@pytest.mark.rule("N-6", "N-7")
+def test_the_choice_is_made_anew_each_time_and_a_stopped_broker_is_none() -> None:
     cluster = racks()
     client = cluster.connect()
     client.ask(produce("t", batch_of_bytes(100)), 9)
@@ -267,7 +287,8 @@ def test_N6_N7_the_choice_is_made_anew_each_time_and_a_stopped_broker_is_none() 
     assert preferred(client.ask(fetch(("t", 0, 0), rack="b"), 11)) == 1
 
 
-def test_N5_the_epoch_is_checked_before_the_replica_is_chosen() -> None:
+@pytest.mark.rule("N-5")
+def test_the_epoch_is_checked_before_the_replica_is_chosen() -> None:
     cluster = racks()
     client = cluster.connect()
     client.ask(produce("t", batch_of_bytes(100)), 9)
@@ -283,19 +304,22 @@ class LastOne:
         return partition_view.replicas[-1]
 
 
-def test_N14_a_python_class_chooses_and_an_exception_means_the_leader() -> None:
+@pytest.mark.rule("N-14")
+def test_a_python_class_chooses_and_an_exception_means_the_leader() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2
     assert preferred(cluster.connect(client_id="broken").ask(fetch(("t", 0, 0)), 11)) == -1
 
 
-def test_N14_a_selector_that_cannot_be_loaded_is_an_error_that_says_what_could() -> None:
+@pytest.mark.rule("N-14")
+def test_a_selector_that_cannot_be_loaded_is_an_error_that_says_what_could() -> None:
     with pytest.raises(ValueError, match=r"nothing\.here:Class.*RackAwareReplicaSelector"):
         three(**{"replica.selector.class": "nothing.here:Class"})
 
 
-def test_N11_N12_a_fake_followers_fetch_drives_high_watermark_isr_and_eligibility() -> None:
+@pytest.mark.rule("N-11", "N-12")
+def test_a_fake_followers_fetch_drives_high_watermark_isr_and_eligibility() -> None:
     cluster = racks()
     for broker_id in (1, 2):
         hold(cluster, broker_id)
@@ -310,7 +334,8 @@ def test_N11_N12_a_fake_followers_fetch_drives_high_watermark_isr_and_eligibilit
     assert preferred(client.ask(fetch(("t", 0, 2), rack="c"), 11)) == 2
 
 
-def test_M6_E3_a_new_leader_adds_its_epoch_and_followers_follow_it() -> None:
+@pytest.mark.rule("M-6", "E-3")
+def test_a_new_leader_adds_its_epoch_and_followers_follow_it() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     cluster.state.stop_broker(0)
@@ -326,7 +351,8 @@ def test_M6_E3_a_new_leader_adds_its_epoch_and_followers_follow_it() -> None:
     assert isr(cluster) == (0, 1, 2)
 
 
-def test_E3_a_restarted_leader_cuts_what_only_it_had_and_takes_over_the_new_leaders_records() -> None:
+@pytest.mark.rule("E-3")
+def test_a_restarted_leader_cuts_what_only_it_had_and_takes_over_the_new_leaders_records() -> None:
     cluster = three(**{"replica.lag.time.max.ms": "1000"})
     client = cluster.connect()
     client.ask(produce("t", batch(b"common"), acks=-1), 9)
@@ -343,7 +369,8 @@ def test_E3_a_restarted_leader_cuts_what_only_it_had_and_takes_over_the_new_lead
     assert replica(cluster, 0).log.log_end_offset == 2
 
 
-def test_P13_losing_leadership_answers_6() -> None:
+@pytest.mark.rule("P-13")
+def test_losing_leadership_answers_6() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()
@@ -353,7 +380,8 @@ def test_P13_losing_leadership_answers_6() -> None:
     assert produced(client.latest).error_code == 6
 
 
-def test_F29_a_parked_fetch_is_answered_when_leadership_moves() -> None:
+@pytest.mark.rule("F-29")
+def test_a_parked_fetch_is_answered_when_leadership_moves() -> None:
     cluster = three()
     client = cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000, epoch=0), 11)
@@ -362,7 +390,8 @@ def test_F29_a_parked_fetch_is_answered_when_leadership_moves() -> None:
     assert errors(client.latest) == [74]
 
 
-def test_F29_a_parked_fetch_is_answered_when_its_topic_goes() -> None:
+@pytest.mark.rule("F-29")
+def test_a_parked_fetch_is_answered_when_its_topic_goes() -> None:
     cluster = three()
     client = cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
@@ -407,8 +436,9 @@ def test_replicating_copies_no_bytes() -> None:
     assert replica(cluster, 0).log.store is replica(cluster, 2).log.store
 
 
+@pytest.mark.rule("P-15")
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
-def test_P15_followers_that_come_back_in_one_turn_all_join(order: tuple[int, ...]) -> None:
+def test_followers_that_come_back_in_one_turn_all_join(order: tuple[int, ...]) -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     for broker_id in order:
@@ -420,7 +450,8 @@ def test_P15_followers_that_come_back_in_one_turn_all_join(order: tuple[int, ...
     assert set(isr(cluster)) == {0, 1, 2}
 
 
-def test_P15_who_leaves_and_who_joins_in_one_turn_are_both_heard() -> None:
+@pytest.mark.rule("P-15")
+def test_who_leaves_and_who_joins_in_one_turn_are_both_heard() -> None:
     cluster = three()
     cluster.state._change_isr("t", 0, (0, 1))
     cluster.run()
@@ -450,7 +481,8 @@ def test_a_slow_follower_takes_each_fetch_so_much_later_and_others_do_not() -> N
     assert replica(cluster, 2).log.log_end_offset == 3
 
 
-def test_N9_N15_a_follower_that_ends_inside_its_leaders_first_batch_begins_again_there() -> None:
+@pytest.mark.rule("N-9", "N-15")
+def test_a_follower_that_ends_inside_its_leaders_first_batch_begins_again_there() -> None:
     """DeleteRecords cut into a batch of the new leader just where the old leader's log ends. Found by seed 1610 of the simulation."""
     cluster = three()
     client = cluster.connect()

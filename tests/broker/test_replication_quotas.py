@@ -43,6 +43,7 @@ def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more
 # ---- lists and rates ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("R-1")
 @pytest.mark.parametrize(
     ("text", "on_0", "on_1"),
     [
@@ -56,7 +57,7 @@ def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more
         ("1:0,", {1}, set()),
     ],
 )
-def test_R1_each_broker_keeps_the_partitions_whose_item_names_it(text: str, on_0: set[int], on_1: set[int]) -> None:
+def test_each_broker_keeps_the_partitions_whose_item_names_it(text: str, on_0: set[int], on_1: set[int]) -> None:
     """DynamicConfigChangeTest.shouldParse..."""
     for side in (LEADER, FOLLOWER):
         cluster = VirtualCluster(3)
@@ -73,6 +74,7 @@ def test_R1_each_broker_keeps_the_partitions_whose_item_names_it(text: str, on_0
     assert not any(quota(cluster, FOLLOWER, b).lists("t", i) for b in (0, 1) for i in (0, 1))
 
 
+@pytest.mark.rule("D10", "R-1")
 @pytest.mark.parametrize(
     ("text", "kip", "kafka"),
     [
@@ -90,7 +92,7 @@ def test_R1_each_broker_keeps_the_partitions_whose_item_names_it(text: str, on_0
         ("-1:1", False, False),
     ],
 )
-def test_D10_R1_what_a_list_may_look_like_hangs_on_the_switch(text: str, kip: bool, kafka: bool) -> None:
+def test_what_a_list_may_look_like_hangs_on_the_switch(text: str, kip: bool, kafka: bool) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
         cluster = three(semantics)
         if allowed:
@@ -105,7 +107,8 @@ def test_D10_R1_what_a_list_may_look_like_hangs_on_the_switch(text: str, kip: bo
         assert quota(cluster, LEADER, 1).lists("t", 0)
 
 
-def test_R2_a_brokers_own_rate_comes_before_that_of_all() -> None:
+@pytest.mark.rule("R-2")
+def test_a_brokers_own_rate_comes_before_that_of_all() -> None:
     cluster = three()
     set_rate(cluster, LEADER, 1000)
     set_rate(cluster, LEADER, 2000, broker_id=1)
@@ -121,7 +124,8 @@ def test_R2_a_brokers_own_rate_comes_before_that_of_all() -> None:
         set_rate(cluster, FOLLOWER, -1)
 
 
-def test_R12_a_rate_given_at_start_is_accepted_without_effect_and_told() -> None:
+@pytest.mark.rule("R-12")
+def test_a_rate_given_at_start_is_accepted_without_effect_and_told() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -132,7 +136,8 @@ def test_R12_a_rate_given_at_start_is_accepted_without_effect_and_told() -> None
     assert quota(cluster, LEADER, 0).bound == 2000
 
 
-def test_R2_the_windows_are_settings() -> None:
+@pytest.mark.rule("R-2")
+def test_the_windows_are_settings() -> None:
     cluster = three(**{"replication.quota.window.num": "2", "replication.quota.window.size.seconds": "3"})
     one = quota(cluster, LEADER, 0)
     one.limit(100)
@@ -143,7 +148,8 @@ def test_R2_the_windows_are_settings() -> None:
     assert one.exceeded(3009) and not one.exceeded(3010)
 
 
-def test_R3_a_burst_is_over_the_limit_until_the_time_has_passed_that_it_is_worth() -> None:
+@pytest.mark.rule("R-3")
+def test_a_burst_is_over_the_limit_until_the_time_has_passed_that_it_is_worth() -> None:
     """ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
     one = ReplicationQuota("LeaderReplication", 10)
     one.limit(100)
@@ -163,8 +169,9 @@ def test_R3_a_burst_is_over_the_limit_until_the_time_has_passed_that_it_is_worth
 # ---- the leader's side, played over the wire (N-12, scenario 21) ---------------------------------------------------------------------
 
 
+@pytest.mark.rule("R-4", "R-5", "D11")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_R4_R5_D11_who_is_out_of_sync_gets_nothing_until_the_rate_has_sunk(semantics: Any) -> None:
+def test_who_is_out_of_sync_gets_nothing_until_the_rate_has_sunk(semantics: Any) -> None:
     """Scenario 21: "0:0" and 100 kB/s; after 1 MB nothing for about 10 s, with error 0 and the real high watermark."""
     cluster = out_of_sync(*[500 * KB] * 4, semantics=semantics)
     set_list(cluster, LEADER, "0:0")
@@ -183,7 +190,8 @@ def test_R4_R5_D11_who_is_out_of_sync_gets_nothing_until_the_rate_has_sunk(seman
     assert len(as_follower(cluster, 2).records) == 0
 
 
-def test_R3_R4_the_first_fetch_gets_through_again_to_the_millisecond() -> None:
+@pytest.mark.rule("R-3", "R-4")
+def test_the_first_fetch_gets_through_again_to_the_millisecond() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     for broker_id in (1, 2):
         for fetcher in cluster.state.nodes[broker_id].replicas.fetchers.values():
@@ -216,7 +224,8 @@ def answer_with(records_bytes: int) -> int:
     return body_bytes(FetchResponse(responses=[FetchableTopicResponse("t", partitions=[data])]), 11)
 
 
-def test_R1_R8_other_partitions_other_brokers_and_consumers_are_not_affected() -> None:
+@pytest.mark.rule("R-1", "R-8")
+def test_other_partitions_other_brokers_and_consumers_are_not_affected() -> None:
     for text in ("0:1", "1:0", "0:2", "", "*"):
         cluster = out_of_sync(*[500 * KB] * 4)
         set_list(cluster, LEADER, text)
@@ -227,7 +236,8 @@ def test_R1_R8_other_partitions_other_brokers_and_consumers_are_not_affected() -
         assert sizes(cluster.connect().ask(fetch(("t", 0, 0)), version)) == [2**20]
 
 
-def test_R4_R5_only_the_listed_partitions_of_an_answer_count_and_the_check_comes_first() -> None:
+@pytest.mark.rule("R-4", "R-5")
+def test_only_the_listed_partitions_of_an_answer_count_and_the_check_comes_first() -> None:
     """ReplicaManagerQuotasTest: an answer as a whole may go over the limit, as nothing of it is counted before it is built."""
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     cluster.topic("t", 3, 2)
@@ -258,7 +268,8 @@ def test_R4_R5_only_the_listed_partitions_of_an_answer_count_and_the_check_comes
         assert sizes(client.ask(request, version)) == [0, 0, 500 * KB]
 
 
-def test_R6_a_parked_fetch_does_not_count_what_is_throttled_nor_end_at_a_segment() -> None:
+@pytest.mark.rule("R-6")
+def test_a_parked_fetch_does_not_count_what_is_throttled_nor_end_at_a_segment() -> None:
     for segment_bytes in ("1000000000", "60000"):
         cluster = out_of_sync(*[50 * KB] * 4, semantics="kafka", **{"log.segment.bytes": segment_bytes})
         set_list(cluster, LEADER, "0:0")
@@ -275,7 +286,8 @@ def test_R6_a_parked_fetch_does_not_count_what_is_throttled_nor_end_at_a_segment
         assert (answered_at(out_of_it, started)[0], sizes(out_of_it.latest)) == (700, [0])
 
 
-def test_R12_a_changed_list_or_rate_acts_on_the_next_fetch_and_on_a_parked_one_when_it_is_looked_at() -> None:
+@pytest.mark.rule("R-12")
+def test_a_changed_list_or_rate_acts_on_the_next_fetch_and_on_a_parked_one_when_it_is_looked_at() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, KB)
@@ -336,6 +348,7 @@ def moving(
         assert events < 50_000
 
 
+@pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
 @pytest.mark.parametrize(
     ("batch_sizes", "leader_rate", "follower_rate"),
@@ -351,7 +364,7 @@ def moving(
         ([KB] * 100, None, None),
     ],
 )
-def test_R3_R4_R5_R6_R7_a_reassignment_comes_in_steps_that_a_transcription_predicts(
+def test_a_reassignment_comes_in_steps_that_a_transcription_predicts(
     batch_sizes: list[int], leader_rate: int | None, follower_rate: int | None, semantics: Any
 ) -> None:
     if leader_rate == 0:
@@ -363,8 +376,9 @@ def test_R3_R4_R5_R6_R7_a_reassignment_comes_in_steps_that_a_transcription_predi
     assert seen == list(predicted.items())
 
 
+@pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("seed", range(60))
-def test_R3_R4_R5_R6_R7_any_reassignment_comes_in_the_steps_of_the_transcription(seed: int) -> None:
+def test_any_reassignment_comes_in_the_steps_of_the_transcription(seed: int) -> None:
     rng = Random(seed)
     settings = {
         "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
@@ -394,8 +408,9 @@ def test_R3_R4_R5_R6_R7_any_reassignment_comes_in_the_steps_of_the_transcription
     assert seen == list(predicted.items())
 
 
+@pytest.mark.rule("R-3")
 @pytest.mark.parametrize(("leader_rate", "follower_rate"), [(500 * KB, None), (None, 500 * KB), (500 * KB, 500 * KB)])
-def test_R3_a_reassignment_takes_what_its_size_says(leader_rate: int | None, follower_rate: int | None) -> None:
+def test_a_reassignment_takes_what_its_size_says(leader_rate: int | None, follower_rate: int | None) -> None:
     """throttling_test.py: at least 0.9 times size / rate; at most what one fetch more is worth."""
     sizes_bytes = [100 * KB] * 100
     cluster, seen = moving(sizes_bytes, leader_rate, follower_rate)
@@ -407,7 +422,8 @@ def test_R3_a_reassignment_takes_what_its_size_says(leader_rate: int | None, fol
     assert sum(sizes(cluster.connect(1).ask(fetch(("t", 0, 0), partition_max=1 << 30), 11))) == sum(sizes_bytes)
 
 
-def test_R7_a_throttled_follower_wakes_only_when_kafkas_would() -> None:
+@pytest.mark.rule("R-7")
+def test_a_throttled_follower_wakes_only_when_kafkas_would() -> None:
     """Nothing spins: one event a second while all is left out, two while the leader gives nothing."""
     for leader_rate, follower_rate, wakes in ((KB, None, 2), (None, KB, 1)):
         cluster = VirtualCluster(2)
@@ -444,8 +460,9 @@ def throttled_move(side: str, rate: int) -> VirtualCluster:
     return cluster
 
 
+@pytest.mark.rule("R-6", "R-7")
 @pytest.mark.parametrize(("side", "step_ms"), [(LEADER, 500), (FOLLOWER, 1000)])
-def test_R6_R7_an_append_does_not_wake_a_real_follower_that_is_throttled(side: str, step_ms: int) -> None:
+def test_an_append_does_not_wake_a_real_follower_that_is_throttled(side: str, step_ms: int) -> None:
     cluster = throttled_move(side, 200 * KB)
     started, seen = cluster.now_ms, []
     assert replica(cluster, 1).log.log_end_offset == 2
@@ -467,8 +484,9 @@ def is_quiet(cluster: VirtualCluster) -> bool:
     return deadline is None or deadline - cluster.now_ms > 2000
 
 
+@pytest.mark.rule("R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_R7_a_cut_link_a_stop_and_a_deletion_end_the_waiting(side: str) -> None:
+def test_a_cut_link_a_stop_and_a_deletion_end_the_waiting(side: str) -> None:
     cluster = throttled_move(side, 200 * KB)
     [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
     fetcher.cut_link(True, cluster.now_ms)
@@ -492,7 +510,8 @@ def test_R7_a_cut_link_a_stop_and_a_deletion_end_the_waiting(side: str) -> None:
     assert is_quiet(cluster)
 
 
-def test_R7_who_is_left_out_before_its_first_fetch_is_asked_for_when_nothing_is_throttled_any_more() -> None:
+@pytest.mark.rule("R-7")
+def test_who_is_left_out_before_its_first_fetch_is_asked_for_when_nothing_is_throttled_any_more() -> None:
     """It began behind a cut link while another leader's records exceeded the rate. Found by seed 1021 of the simulation."""
     cluster = VirtualCluster(3, semantics="kafka")
     controller = cluster.state.controller
@@ -517,7 +536,8 @@ def test_R7_who_is_left_out_before_its_first_fetch_is_asked_for_when_nothing_is_
     assert replica(cluster, 2, "v").log.log_end_offset == 3
 
 
-def test_R7_D11_a_follower_in_sync_is_never_left_out_and_what_it_takes_counts() -> None:
+@pytest.mark.rule("R-7", "D11")
+def test_a_follower_in_sync_is_never_left_out_and_what_it_takes_counts() -> None:
     cluster = three()
     for side in (LEADER, FOLLOWER):
         set_list(cluster, side, "*")
@@ -529,7 +549,8 @@ def test_R7_D11_a_follower_in_sync_is_never_left_out_and_what_it_takes_counts() 
     assert quota(cluster, LEADER, 0).rate(cluster.now_ms) > 500 * KB
 
 
-def test_R7_the_partitions_that_are_not_listed_go_on_while_another_is_left_out() -> None:
+@pytest.mark.rule("R-7")
+def test_the_partitions_that_are_not_listed_go_on_while_another_is_left_out() -> None:
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     for name in ("slow", "fast"):
         cluster.state.controller.create_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
@@ -551,7 +572,8 @@ def test_R7_the_partitions_that_are_not_listed_go_on_while_another_is_left_out()
     assert ends == [2, 2, 2, 3, 3, 4, 4, 4]  # a fetch ends every 500 ms, and 1 MB is worth a second
 
 
-def test_R5_idle_followers_fetches_count_while_something_is_throttled_and_cost_nothing_otherwise() -> None:
+@pytest.mark.rule("R-5")
+def test_idle_followers_fetches_count_while_something_is_throttled_and_cost_nothing_otherwise() -> None:
     cluster = three()
     assert cluster.state.timers.next_deadline_ms() is None
     set_list(cluster, LEADER, "0:0")
@@ -565,7 +587,8 @@ def test_R5_idle_followers_fetches_count_while_something_is_throttled_and_cost_n
     assert cluster.state.timers.next_deadline_ms() is None
 
 
-def test_R9_a_followers_fetch_has_kafkas_limits_and_nobody_starves() -> None:
+@pytest.mark.rule("R-9")
+def test_a_followers_fetch_has_kafkas_limits_and_nobody_starves() -> None:
     """What was answered with records goes to the end; an answer holds replica.fetch.response.max.bytes."""
     cluster = VirtualCluster(2, {"replica.fetch.response.max.bytes": "150000", "replica.lag.time.max.ms": "1000"})
     for name in ("a", "b"):
@@ -589,7 +612,8 @@ def test_R9_a_followers_fetch_has_kafkas_limits_and_nobody_starves() -> None:
     assert all(abs(a - b) <= 1 for a, b in ends) and ends[-1] == [4, 4] and len({tuple(e) for e in ends}) > 3
 
 
-def test_R12_a_broker_that_comes_back_has_counted_nothing_and_knows_lists_and_rates() -> None:
+@pytest.mark.rule("R-12")
+def test_a_broker_that_comes_back_has_counted_nothing_and_knows_lists_and_rates() -> None:
     cluster = three()
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, KB)
@@ -606,10 +630,11 @@ def test_R12_a_broker_that_comes_back_has_counted_nothing_and_knows_lists_and_ra
     assert not one.active
 
 
+@pytest.mark.rule("R-5")
 @pytest.mark.parametrize(
     "groups", [[], [[10]], [[0]], [[126]], [[127]], [[0, 300], [70_000]], [[1] * 130], [[1]] * 200, [[16383], [2**21]]]
 )
-def test_R5_the_size_of_an_answer_between_our_own_brokers_is_that_of_kafkas_message(groups: list[list[int]]) -> None:
+def test_the_size_of_an_answer_between_our_own_brokers_is_that_of_kafkas_message(groups: list[list[int]]) -> None:
     """groups: for each topic the sizes of the records of its partitions."""
     topics = [
         FetchableTopicResponse(
@@ -622,7 +647,8 @@ def test_R5_the_size_of_an_answer_between_our_own_brokers_is_that_of_kafkas_mess
     assert counted == 4 + body_bytes(FetchResponse(responses=topics), 17)
 
 
-def test_R4_a_played_followers_session_keeps_what_was_throttled() -> None:
+@pytest.mark.rule("R-4")
+def test_a_played_followers_session_keeps_what_was_throttled() -> None:
     """In a session a throttled partition is told once and comes with its records when it may."""
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "*")

@@ -69,8 +69,9 @@ def top(answer: Any) -> tuple[int, int, int]:
     return answer.error_code, answer.session_id, len(flat(answer))
 
 
+@pytest.mark.rule("S-1", "S-2", "S-14")
 @BY_NAME_AND_BY_ID
-def test_S1_S2_S14_testFetchRequests_on_the_wire(cluster: VirtualCluster, version: int) -> None:
+def test_testFetchRequests_on_the_wire(cluster: VirtualCluster, version: int) -> None:
     """Scenario 11, and FetchSessionTest.testFetchRequests."""
     reader = Reader(cluster, version)
     first = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0))
@@ -88,14 +89,16 @@ def test_S1_S2_S14_testFetchRequests_on_the_wire(cluster: VirtualCluster, versio
     assert top(reader.ask((session, 3))) == (70, 0, 0)
 
 
-def test_S1_before_version_7_every_fetch_stands_alone(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-1")
+def test_before_version_7_every_fetch_stands_alone(cluster: VirtualCluster) -> None:
     reader = Reader(cluster, 6)
     for _ in range(2):
         assert top(reader.ask(NONE, ("foo", 0, 0))) == (0, 0, 1)
     assert len(cluster.state.nodes[0].sessions) == 0
 
 
-def test_S1_a_full_fetch_closes_the_session_that_it_names(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-1")
+def test_a_full_fetch_closes_the_session_that_it_names(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     old = reader.ask(NEW, ("foo", 0, 0)).session_id
     new = reader.ask((old, 0), ("foo", 0, 0)).session_id
@@ -104,7 +107,8 @@ def test_S1_a_full_fetch_closes_the_session_that_it_names(cluster: VirtualCluste
     assert top(reader.ask((new, 1))) == (0, new, 0)
 
 
-def test_S3_a_session_that_began_with_names_does_not_go_on_with_ids(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-3")
+def test_a_session_that_began_with_names_does_not_go_on_with_ids(cluster: VirtualCluster) -> None:
     """Scenario 12."""
     for before, after in ((12, 13), (13, 12)):
         session = Reader(cluster, before).ask(NEW, ("foo", 0, 0)).session_id
@@ -113,12 +117,14 @@ def test_S3_a_session_that_began_with_names_does_not_go_on_with_ids(cluster: Vir
         assert top(Reader(cluster, before).ask((session, 1))) == (0, session, 0)
 
 
-def test_S3_a_session_error_is_answered_at_once_whatever_the_fetch_would_wait(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-3")
+def test_a_session_error_is_answered_at_once_whatever_the_fetch_would_wait(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     assert top(reader.ask((77, 1), ("foo", 0, 0), max_wait_ms=20_000)) == (70, 0, 0)
 
 
-def test_S3_a_restarted_broker_knows_no_session_any_more(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-3")
+def test_a_restarted_broker_knows_no_session_any_more(cluster: VirtualCluster) -> None:
     session = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id
     cluster.state.stop_broker(0)
     cluster.state.start_broker(0)
@@ -126,10 +132,9 @@ def test_S3_a_restarted_broker_knows_no_session_any_more(cluster: VirtualCluster
     assert top(Reader(cluster).ask((session, 1))) == (70, 0, 0)
 
 
+@pytest.mark.rule("S-4")
 @BY_NAME_AND_BY_ID
-def test_S4_what_is_not_listed_is_fetched_again_from_where_it_was_asked_for(
-    cluster: VirtualCluster, version: int
-) -> None:
+def test_what_is_not_listed_is_fetched_again_from_where_it_was_asked_for(cluster: VirtualCluster, version: int) -> None:
     fill(cluster, "foo", batch_of_bytes(100), batch_of_bytes(110), batch_of_bytes(120))
     reader = Reader(cluster, version)
     session = reader.ask(NEW, ("foo", 0, 1), ("bar", 0, 0)).session_id
@@ -142,15 +147,17 @@ def test_S4_what_is_not_listed_is_fetched_again_from_where_it_was_asked_for(
     assert top(forgotten) == (0, session, 0)  # listed and forgotten in one request: forgotten
 
 
+@pytest.mark.rule("S-5")
 @BY_NAME_AND_BY_ID
-def test_S5_forgetting_everything_ends_the_session(cluster: VirtualCluster, version: int) -> None:
+def test_forgetting_everything_ends_the_session(cluster: VirtualCluster, version: int) -> None:
     reader = Reader(cluster, version)
     session = reader.ask(NEW, ("foo", 0, 0), ("bar", 1, 0)).session_id
     assert top(reader.ask((session, 1), forget=(("foo", 0), ("bar", 1)))) == (0, 0, 0)
     assert top(reader.ask((session, 2))) == (70, 0, 0)
 
 
-def test_S6_a_moved_high_watermark_or_log_start_is_news_once(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-6")
+def test_a_moved_high_watermark_or_log_start_is_news_once(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     fill(cluster, "foo", batch(b"a"), batch(b"b"))
     session = reader.ask(NEW, ("foo", 0, 2), ("foo", 1, 0)).session_id
@@ -165,7 +172,8 @@ def test_S6_a_moved_high_watermark_or_log_start_is_news_once(cluster: VirtualClu
     assert flat(reader.ask((session, 5))) == []
 
 
-def test_S6_a_partition_that_is_sent_elsewhere_is_in_every_answer() -> None:
+@pytest.mark.rule("S-6")
+def test_a_partition_that_is_sent_elsewhere_is_in_every_answer() -> None:
     selector = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     cluster = VirtualCluster(2, {**selector, "1.broker.rack": "b"})
     cluster.topic("foo", 1, 2)
@@ -176,8 +184,9 @@ def test_S6_a_partition_that_is_sent_elsewhere_is_in_every_answer() -> None:
         assert data.preferred_read_replica == 1
 
 
+@pytest.mark.rule("S-6", "S-7")
 @pytest.mark.parametrize("version", [7, 11, 12])
-def test_S6_S7_an_error_is_told_until_it_is_healed_and_then_once_more(version: int) -> None:
+def test_an_error_is_told_until_it_is_healed_and_then_once_more(version: int) -> None:
     """FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12, and scenario 11. With ids it is S-11."""
     made = VirtualCluster()
     made.topic("foo", 2)
@@ -192,7 +201,8 @@ def test_S6_S7_an_error_is_told_until_it_is_healed_and_then_once_more(version: i
     assert top(reader.ask((session, 3))) == (0, session, 0)
 
 
-def test_S8_a_fetch_that_was_overtaken_while_it_waited_is_refused_with_its_session_id(
+@pytest.mark.rule("S-8")
+def test_a_fetch_that_was_overtaken_while_it_waited_is_refused_with_its_session_id(
     cluster: VirtualCluster,
 ) -> None:
     first, second = Reader(cluster), Reader(cluster)
@@ -205,7 +215,8 @@ def test_S8_a_fetch_that_was_overtaken_while_it_waited_is_refused_with_its_sessi
     assert sizes(second.ask((session, 3)))[0] > 0
 
 
-def test_S9_who_gave_records_goes_to_the_end(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-9")
+def test_who_gave_records_goes_to_the_end(cluster: VirtualCluster) -> None:
     """Scenario 12: foo-1 gives records; the order after that is seen with room for one batch."""
     fill(cluster, "foo", batch_of_bytes(200), partition=1)
     reader = Reader(cluster)
@@ -222,7 +233,8 @@ def test_S9_who_gave_records_goes_to_the_end(cluster: VirtualCluster) -> None:
     assert seen == [0, 2, 1]
 
 
-def test_S9_partitions_that_are_added_go_to_the_end(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-9")
+def test_partitions_that_are_added_go_to_the_end(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     session = reader.ask(NEW, ("foo", 2, 0), ("bar", 0, 0)).session_id
     reader.ask((session, 1), ("foo", 0, 0), ("foo", 2, 0))
@@ -232,7 +244,8 @@ def test_S9_partitions_that_are_added_go_to_the_end(cluster: VirtualCluster) -> 
     assert named == [("foo", 2), ("bar", 0), ("foo", 0)]
 
 
-def test_S10_a_throttled_answer_hides_a_session_error_and_touches_no_session(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-10")
+def test_a_throttled_answer_hides_a_session_error_and_touches_no_session(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", request_percentage=0.1)
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0)).session_id
@@ -245,7 +258,8 @@ def test_S10_a_throttled_answer_hides_a_session_error_and_touches_no_session(clu
     assert top(reader.ask((session, 1))) == (0, session, 0)
 
 
-def test_S10_S14_what_a_throttled_answer_would_have_told_is_due_again(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-10", "S-14")
+def test_what_a_throttled_answer_would_have_told_is_due_again(cluster: VirtualCluster) -> None:
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0)).session_id
     fill(cluster, "foo", batch_of_bytes(500), partition=1)
@@ -261,8 +275,9 @@ def test_S10_S14_what_a_throttled_answer_would_have_told_is_due_again(cluster: V
     assert sizes(again) == [500, 0]
 
 
+@pytest.mark.rule("S-11")
 @pytest.mark.parametrize("version", [13, LATEST])
-def test_S11_an_unknown_id_stays_in_the_session_until_its_topic_appears(version: int) -> None:
+def test_an_unknown_id_stays_in_the_session_until_its_topic_appears(version: int) -> None:
     """FetchSessionTest.testFetchSessionWithUnknownId."""
     cluster = VirtualCluster()
     cluster.topic("foo", 1)
@@ -282,8 +297,9 @@ def test_S11_an_unknown_id_stays_in_the_session_until_its_topic_appears(version:
     assert errors(reader.ask((session, 4))) == [3]  # the session knows what it was called
 
 
+@pytest.mark.rule("S-12", "S-13")
 @pytest.mark.parametrize(("slots", "made"), [("0", 0), ("1", 1), ("2", 2)])
-def test_S12_S13_without_a_free_slot_the_fetch_succeeds_and_has_no_session(slots: str, made: int) -> None:
+def test_without_a_free_slot_the_fetch_succeeds_and_has_no_session(slots: str, made: int) -> None:
     cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": slots})
     cluster.topic("foo")
     fill(cluster, "foo", batch_of_bytes(100))
@@ -292,7 +308,8 @@ def test_S12_S13_without_a_free_slot_the_fetch_succeeds_and_has_no_session(slots
     assert sum(answer.session_id > 0 for answer in answers) == made
 
 
-def test_S13_a_session_that_nobody_used_for_two_minutes_gives_way() -> None:
+@pytest.mark.rule("S-13")
+def test_a_session_that_nobody_used_for_two_minutes_gives_way() -> None:
     cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": "1"})
     cluster.topic("foo")
     old = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id
@@ -304,7 +321,8 @@ def test_S13_a_session_that_nobody_used_for_two_minutes_gives_way() -> None:
     assert top(Reader(cluster).ask((old, 1))) == (70, 0, 0)
 
 
-def test_S2_the_session_is_made_when_the_answer_goes_out_not_when_the_fetch_parks(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-2")
+def test_the_session_is_made_when_the_answer_goes_out_not_when_the_fetch_parks(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     begun = cluster.now_ms
     reader.client.send(reader.request(NEW, ("foo", 0, 0), max_wait_ms=500), LATEST)

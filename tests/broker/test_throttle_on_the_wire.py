@@ -30,7 +30,8 @@ def cluster() -> VirtualCluster:
     return made
 
 
-def test_T1_T6_the_response_goes_out_at_once_and_the_connection_is_muted_for_its_throttle_time(
+@pytest.mark.rule("T-1", "T-6")
+def test_the_response_goes_out_at_once_and_the_connection_is_muted_for_its_throttle_time(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -43,7 +44,8 @@ def test_T1_T6_the_response_goes_out_at_once_and_the_connection_is_muted_for_its
     assert not client.reading
 
 
-def test_T7_T8_what_is_sent_while_muted_is_answered_at_the_end_of_the_throttle_in_order(
+@pytest.mark.rule("T-7", "T-8")
+def test_what_is_sent_while_muted_is_answered_at_the_end_of_the_throttle_in_order(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -58,7 +60,8 @@ def test_T7_T8_what_is_sent_while_muted_is_answered_at_the_end_of_the_throttle_i
     assert {a.at_ms for a in client.answers[1:]} == {begun + 500}
 
 
-def test_T7_other_connections_of_the_client_id_are_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-7")
+def test_other_connections_of_the_client_id_are_served_and_throttled_longer(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     first, second = cluster.connect(), cluster.connect()
     assert first.ask(produce_of_bytes(first, "t", 105_000), 9).throttle_time_ms == 500
@@ -66,7 +69,8 @@ def test_T7_other_connections_of_the_client_id_are_served_and_throttled_longer(c
     assert second.ask(produce_of_bytes(second, "t", 10_000), 9).throttle_time_ms == 1500
 
 
-def test_T9_a_client_that_reconnects_is_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-9")
+def test_a_client_that_reconnects_is_served_and_throttled_longer(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
     assert client.ask(produce_of_bytes(client, "t", 15_000), 9).throttle_time_ms == 5000
@@ -78,8 +82,9 @@ def test_T9_a_client_that_reconnects_is_served_and_throttled_longer(cluster: Vir
     )  # scenario 14: no credit for waiting
 
 
+@pytest.mark.rule("T-1")
 @pytest.mark.parametrize("version", [0, 1, 3, 5, 6, 8, 9, 11])
-def test_T1_every_produce_version_is_muted_and_those_with_the_field_tell_the_time(
+def test_every_produce_version_is_muted_and_those_with_the_field_tell_the_time(
     cluster: VirtualCluster, version: int
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -93,7 +98,8 @@ def test_T1_every_produce_version_is_muted_and_those_with_the_field_tell_the_tim
     assert len(client.answers) == 2
 
 
-def test_T3_T8_Q11_acks_0_pays_for_its_bytes_and_mutes_although_there_is_no_response(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-3", "T-8", "Q-11")
+def test_acks_0_pays_for_its_bytes_and_mutes_although_there_is_no_response(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=0.01)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, acks=0), 9)
@@ -106,14 +112,16 @@ def test_T3_T8_Q11_acks_0_pays_for_its_bytes_and_mutes_although_there_is_no_resp
     assert len(client.answers) == 1
 
 
-def test_P14_acks_0_is_never_answered_and_the_next_request_is_read_at_once(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("P-14")
+def test_acks_0_is_never_answered_and_the_next_request_is_read_at_once(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
     client.send(metadata(), 1)
     assert [a.message.__class__.__name__ for a in client.answers] == ["MetadataResponse"]
 
 
-def test_P14_T12_an_error_with_acks_0_closes_the_connection_after_it_was_charged(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("P-14", "T-12")
+def test_an_error_with_acks_0_closes_the_connection_after_it_was_charged(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     client.send(ProduceRequest(None, 0, 1000, produce("missing", batch(b"x" * 105_000)).topic_data), 9)
@@ -123,7 +131,8 @@ def test_P14_T12_an_error_with_acks_0_closes_the_connection_after_it_was_charged
     assert other.ask(produce("t", batch(b"a")), 9).throttle_time_ms > 0
 
 
-def test_T4_Q13_a_throttled_fetch_is_empty_and_its_bytes_are_taken_back(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-4", "Q-13")
+def test_a_throttled_fetch_is_empty_and_its_bytes_are_taken_back(cluster: VirtualCluster) -> None:
     """Scenario 17: a quota of 1000 B/s and an answer of 10050 bytes: 50 ms and nothing, then the same fetch delivers."""
     _produce_for_an_answer_of(cluster, 10_050)
     limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
@@ -137,8 +146,9 @@ def test_T4_Q13_a_throttled_fetch_is_empty_and_its_bytes_are_taken_back(cluster:
     assert reader.latest.throttle_time_ms == 0
 
 
+@pytest.mark.rule("T-1", "T-4")
 @pytest.mark.parametrize("version", range(18))
-def test_T1_T4_a_throttled_fetch_of_any_version_is_empty_and_muted(cluster: VirtualCluster, version: int) -> None:
+def test_a_throttled_fetch_of_any_version_is_empty_and_muted(cluster: VirtualCluster, version: int) -> None:
     cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(500)), 9)
     limit(cluster, client_id="reader", request_percentage=0.1)
     cluster.state.request_cost_ms["Fetch"] = 100.0
@@ -167,7 +177,8 @@ def _produce_for_an_answer_of(cluster: VirtualCluster, size: int) -> None:
     assert free.answers[-1].size_bytes - correlation_id_bytes + 4 == size
 
 
-def test_T4_S10_a_throttled_fetch_keeps_its_session_and_the_next_epoch_delivers(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-4", "S-10")
+def test_a_throttled_fetch_keeps_its_session_and_the_next_epoch_delivers(cluster: VirtualCluster) -> None:
     client = cluster.connect(client_id="reader")
     session = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
     assert session > 0
@@ -182,7 +193,8 @@ def test_T4_S10_a_throttled_fetch_keeps_its_session_and_the_next_epoch_delivers(
     assert sizes(client.latest) == [20_000]
 
 
-def test_S10_a_throttled_full_fetch_makes_no_session(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("S-10")
+def test_a_throttled_full_fetch_makes_no_session(cluster: VirtualCluster) -> None:
     cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
     limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
     client = cluster.connect(client_id="reader")
@@ -192,7 +204,8 @@ def test_S10_a_throttled_full_fetch_makes_no_session(cluster: VirtualCluster) ->
     assert len(cluster.state.nodes[0].sessions) == 0
 
 
-def test_Q14_a_batch_far_above_the_quota_is_throttled_for_ever(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-14")
+def test_a_batch_far_above_the_quota_is_throttled_for_ever(cluster: VirtualCluster) -> None:
     """Scenario 17: quota 250 and an answer of 4096 bytes: 6384 ms first, and never any data."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)
@@ -208,7 +221,8 @@ def test_Q14_a_batch_far_above_the_quota_is_throttled_for_ever(cluster: VirtualC
     assert all(throttle > 5000 for throttle in seen)
 
 
-def test_T5_Q16_a_followers_fetch_is_neither_charged_nor_throttled() -> None:
+@pytest.mark.rule("T-5", "Q-16")
+def test_a_followers_fetch_is_neither_charged_nor_throttled() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():
@@ -222,7 +236,8 @@ def test_T5_Q16_a_followers_fetch_is_neither_charged_nor_throttled() -> None:
     assert follower.connection.state is MuteState.NOT_MUTED
 
 
-def test_T4_a_throttle_is_decided_after_the_long_poll_is_over(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-4")
+def test_a_throttle_is_decided_after_the_long_poll_is_over(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", consumer_byte_rate=100.0)
     client = cluster.connect(client_id="reader")
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
@@ -234,7 +249,8 @@ def test_T4_a_throttle_is_decided_after_the_long_poll_is_over(cluster: VirtualCl
     assert client.latest.responses == []
 
 
-def test_T11_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped() -> None:
+@pytest.mark.rule("T-11")
+def test_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped() -> None:
     """Scenario 18."""
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
@@ -248,7 +264,8 @@ def test_T11_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is
     assert len(client.answers) == 1
 
 
-def test_T11_a_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
+@pytest.mark.rule("T-11")
+def test_a_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
     client = cluster.connect()
@@ -260,7 +277,8 @@ def test_T11_a_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
     assert not partition.watchers
 
 
-def test_T10_the_peer_going_while_muted_harms_nobody(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-10")
+def test_the_peer_going_while_muted_harms_nobody(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.ask(produce_of_bytes(client, "t", 15_000), 9)
@@ -269,7 +287,8 @@ def test_T10_the_peer_going_while_muted_harms_nobody(cluster: VirtualCluster) ->
     assert errors(other.ask(fetch(("t", 0, 0)), 11)) == [0]
 
 
-def test_Q11_errors_are_charged_like_data(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-11")
+def test_errors_are_charged_like_data(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     answer = client.ask(produce("missing", batch_of_bytes(105_000)), 9)
@@ -277,7 +296,8 @@ def test_Q11_errors_are_charged_like_data(cluster: VirtualCluster) -> None:
     assert answer.throttle_time_ms >= 500
 
 
-def test_Q0_each_broker_has_its_own_sensors() -> None:
+@pytest.mark.rule("Q-0")
+def test_each_broker_has_its_own_sensors() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 2)
     limit(cluster, producer_byte_rate=10_000.0)
@@ -288,7 +308,8 @@ def test_Q0_each_broker_has_its_own_sensors() -> None:
         assert client.ask(request, 9).throttle_time_ms == 500
 
 
-def test_F4_one_fetch_takes_no_more_than_the_quota_has_room_for(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("F-4")
+def test_one_fetch_takes_no_more_than_the_quota_has_room_for(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(30):
         writer.ask(produce("t", batch_of_bytes(1000)), 9)
@@ -301,15 +322,17 @@ def test_F4_one_fetch_takes_no_more_than_the_quota_has_room_for(cluster: Virtual
     assert sizes(limited.ask(fetch(("t", 0, 0), partition_max=4000), 11)) == [4000]
 
 
+@pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_D9_an_empty_client_id_has_the_default_quota_under_kip_and_none_under_kafka(semantics: str) -> None:
+def test_an_empty_client_id_has_the_default_quota_under_kip_and_none_under_kafka(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")
     assert client.ask(produce_of_bytes(client, "t", 105_000), 9).throttle_time_ms == (500 if semantics == "kip" else 0)
 
 
-def test_T2_every_answer_with_the_field_carries_the_request_time_throttle(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-2")
+def test_every_answer_with_the_field_carries_the_request_time_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, request_percentage=1.0)
     cluster.state.request_cost_ms["Metadata"] = 200.0  # 20 percent of a second at once: over 10 s that is 2 percent
     client = cluster.connect()
@@ -322,7 +345,8 @@ def test_T2_every_answer_with_the_field_carries_the_request_time_throttle(cluste
     assert len(client.answers) == 2
 
 
-def test_T3_the_larger_of_bytes_and_request_time_counts(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-3")
+def test_the_larger_of_bytes_and_request_time_counts(cluster: VirtualCluster) -> None:
     """Scenario 20."""
     limit(cluster, producer_byte_rate=1.0, request_percentage=0.01)
     cluster.state.request_cost_ms["Produce"] = 100.0

@@ -429,7 +429,8 @@ def test_a_produce_that_can_be_read_and_not_written_is_answered_and_its_header_i
     assert one.answered and one.request == header and one.request_bytes == len(frame)
 
 
-def test_P15_every_move_of_a_high_watermark_is_recorded_on_each_replica_before_acks_all_is_answered() -> None:
+@pytest.mark.rule("P-15")
+def test_every_move_of_a_high_watermark_is_recorded_on_each_replica_before_acks_all_is_answered() -> None:
     bench = Bench(brokers=3)
     bench.cluster.topic("all", 1, 3)
     leader = bench.cluster.state.controller.image.topics["all"].partitions[0].leader

@@ -46,7 +46,8 @@ def test_a_chain_of_a_hundred_thousand_steps_does_not_nest() -> None:
     assert set(seen) == {7}
 
 
-def test_W8_a_step_that_raises_is_logged_and_the_others_run(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.rule("W-8")
+def test_a_step_that_raises_is_logged_and_the_others_run(caplog: pytest.LogCaptureFixture) -> None:
     turn, seen = Turn(0), []
     turn.soon(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
     turn.soon(seen.append)

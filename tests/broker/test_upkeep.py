@@ -30,7 +30,8 @@ def starts(cluster: VirtualCluster, brokers: int = 3) -> list[int]:
     return [replica(cluster, i).log.log_start_offset for i in range(brokers)]
 
 
-def test_N15_what_has_expired_goes_at_the_first_look_after_that() -> None:
+@pytest.mark.rule("N-15")
+def test_what_has_expired_goes_at_the_first_look_after_that() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, retention_ms=str(HOUR_MS), segment_bytes=ONE_EACH)
     fill(cluster, "t", timed(cluster), acks=-1)
@@ -46,7 +47,8 @@ def test_N15_what_has_expired_goes_at_the_first_look_after_that() -> None:
     assert len(cluster.state.timers) == 0  # an empty cluster costs no event
 
 
-def test_N15_each_replica_deletes_what_it_has_committed() -> None:
+@pytest.mark.rule("N-15")
+def test_each_replica_deletes_what_it_has_committed() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, retention_ms="1000", segment_bytes=ONE_EACH)
     fill(cluster, "t", timed(cluster), acks=-1)
@@ -146,7 +148,8 @@ def test_what_cannot_be_compacted_says_so() -> None:
         assert raised.value.error_code == code
 
 
-def test_P17_idle_producers_are_forgotten_by_a_timer() -> None:
+@pytest.mark.rule("P-17")
+def test_idle_producers_are_forgotten_by_a_timer() -> None:
     cluster = VirtualCluster(config={"producer.id.expiration.ms": str(HOUR_MS)})
     cluster.topic("t")
     made = batch(b"v", timestamp=cluster.now_ms, producer_id=5, producer_epoch=0, base_sequence=3)

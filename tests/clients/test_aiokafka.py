@@ -110,15 +110,17 @@ async def test_the_idempotent_producer_numbers_its_batches(kafka: AsyncTestClust
     assert [h.base_sequence for h in headers] == [0, 1, 2, 3]
 
 
+@pytest.mark.rule("P-1")
 @pytest.mark.parametrize("acks", [0, 1, "all"])
-async def test_P1_every_kind_of_acks(kafka: AsyncTestCluster, make: Make, acks: object) -> None:
+async def test_every_kind_of_acks(kafka: AsyncTestCluster, make: Make, acks: object) -> None:
     producer = await make(AIOKafkaProducer, acks=acks)
     for i in range(10):
         await producer.send_and_wait("t", b"%d" % i)
     await eventually(lambda: len(kafka.records("t")) == 10, "all are there")
 
 
-async def test_L6_offsets_for_times_beginning_and_end(kafka: AsyncTestCluster, make: Make) -> None:
+@pytest.mark.rule("L-6")
+async def test_offsets_for_times_beginning_and_end(kafka: AsyncTestCluster, make: Make) -> None:
     producer = await make(AIOKafkaProducer)
     for i in range(10):
         await producer.send_and_wait("t", b"v", partition=0, timestamp_ms=START_MS + i * 100)
@@ -154,7 +156,8 @@ async def test_configs_and_the_cluster_are_described(kafka: AsyncTestCluster, ma
     assert [b["rack"] for b in sorted(described["brokers"], key=lambda b: b["node_id"])] == ["a", "b", "c"]
 
 
-async def test_M3_a_topic_that_is_not_there_is_made_for_a_producer(kafka: AsyncTestCluster, make: Make) -> None:
+@pytest.mark.rule("M-3")
+async def test_a_topic_that_is_not_there_is_made_for_a_producer(kafka: AsyncTestCluster, make: Make) -> None:
     producer = await make(AIOKafkaProducer)
     await producer.send_and_wait("new", b"first")
     assert [record.value for record in kafka.records("new")] == [b"first"]
@@ -264,7 +267,8 @@ async def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: Asyn
     await eventually(lambda: len(stays.share) == 3, "the other has all")
 
 
-async def test_Q7_T7_a_producer_under_a_quota_waits_until_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
+@pytest.mark.rule("Q-7", "T-7")
+async def test_a_producer_under_a_quota_waits_until_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     producer = await make(AIOKafkaProducer, client_id="limited")
     await producer.send_and_wait("t", b"x" * 500_000, partition=0)
@@ -277,7 +281,8 @@ async def test_Q7_T7_a_producer_under_a_quota_waits_until_the_clock_moves(kafka:
     await asyncio.wait_for(waiting, 10)
 
 
-async def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
+@pytest.mark.rule("T-4", "Q-3")
+async def test_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
     for _ in range(12):
         kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
     kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
@@ -288,7 +293,8 @@ async def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: As
     await read(consumer, 30)
 
 
-async def test_N4_client_rack_reads_from_the_follower_in_that_rack(kafka: AsyncTestCluster, make: Make) -> None:
+@pytest.mark.rule("N-4")
+async def test_client_rack_reads_from_the_follower_in_that_rack(kafka: AsyncTestCluster, make: Make) -> None:
     for i in range(3):
         kafka.produce("t", [(None, b"x" * 500)] * 200, i)
     await read(await reader(make, client_rack="b"), 600)

@@ -123,13 +123,15 @@ def test_the_idempotent_producer_numbers_its_batches(kafka: TestCluster) -> None
     assert [h.base_sequence for h in headers] == [0, 1, 2, 3]
 
 
+@pytest.mark.rule("P-1")
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_P1_every_kind_of_acks(kafka: TestCluster, acks: str) -> None:
+def test_every_kind_of_acks(kafka: TestCluster, acks: str) -> None:
     send(producer(kafka, acks=acks), 30)
     eventually(lambda: len(kafka.records("t")) == 30, "all are there")
 
 
-def test_L6_offsets_for_times_and_watermarks(kafka: TestCluster, admin: AdminClient, consumer: Make) -> None:
+@pytest.mark.rule("L-6")
+def test_offsets_for_times_and_watermarks(kafka: TestCluster, admin: AdminClient, consumer: Make) -> None:
     made = producer(kafka)
     for i in range(10):
         made.produce("t", value=b"v", partition=0, timestamp=START_MS + i * 100)
@@ -180,7 +182,8 @@ def test_the_cluster_describes_itself(kafka: TestCluster, admin: AdminClient) ->
     assert {node.id: node.rack for node in described.nodes} == {0: "a", 1: "b", 2: "c"}
 
 
-def test_M3_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster) -> None:
+@pytest.mark.rule("M-3")
+def test_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster) -> None:
     made = producer(kafka)
     made.produce("new", value=b"first")
     assert made.flush(SECONDS) == 0
@@ -288,7 +291,8 @@ def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(
     stays.stop()
 
 
-def test_Q7_T1_a_client_under_a_quota_is_told_its_throttle_times(kafka: TestCluster) -> None:
+@pytest.mark.rule("Q-7", "T-1")
+def test_a_client_under_a_quota_is_told_its_throttle_times(kafka: TestCluster) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     told: list[int] = []
     made = producer(
@@ -302,7 +306,8 @@ def test_Q7_T1_a_client_under_a_quota_is_told_its_throttle_times(kafka: TestClus
     assert told == [throttled]
 
 
-def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestCluster, consumer: Make) -> None:
+@pytest.mark.rule("T-4", "Q-3")
+def test_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestCluster, consumer: Make) -> None:
     for _ in range(12):
         kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
     kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
@@ -322,7 +327,8 @@ def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestClus
     assert max(told) > 0
 
 
-def test_N4_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, consumer: Make) -> None:
+@pytest.mark.rule("N-4")
+def test_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, consumer: Make) -> None:
     for i in range(3):
         kafka.produce("t", [(None, b"x" * 500)] * 200, i)
     reader = consumer(**{"client.rack": "b"})

@@ -11,7 +11,8 @@ from tests.support.clients.kafka_tools import run_tool_in_vain
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(180)]
 
 
-def test_Q8_Q19_quotas_of_every_kind_of_entity_are_set_described_and_removed() -> None:
+@pytest.mark.rule("Q-8", "Q-19")
+def test_quotas_of_every_kind_of_entity_are_set_described_and_removed() -> None:
     with cluster() as kafka:
         assert talk(kafka.bootstrap) == CONVERSATION
         held = kafka.run_in_loop(lambda: kafka.state.quota_store.describe([], False))
@@ -24,7 +25,8 @@ def test_Q8_Q19_quotas_of_every_kind_of_entity_are_set_described_and_removed() -
         }
 
 
-def test_Q20_what_cannot_be_is_refused_by_the_broker_and_nothing_is_set() -> None:
+@pytest.mark.rule("Q-20")
+def test_what_cannot_be_is_refused_by_the_broker_and_nothing_is_set() -> None:
     with cluster() as kafka:
         whose = (*USERS.split(), "--entity-name", "alice")
         where = ("--bootstrap-server", kafka.bootstrap)

@@ -14,7 +14,8 @@ def configs(kafka: TestCluster, *arguments: str) -> str:
     return run_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka.bootstrap, *arguments)
 
 
-def test_R1_R2_rates_and_lists_are_set_shown_and_removed() -> None:
+@pytest.mark.rule("R-1", "R-2")
+def test_rates_and_lists_are_set_shown_and_removed() -> None:
     with cluster(2, {"t": 1}) as kafka:
         quotas = [node.replicas.leader_quota for node in kafka.state.nodes]
         one = ("--entity-type", "brokers", "--entity-name", "1")

@@ -95,7 +95,8 @@ def test_the_producer_is_idempotent(kafka: TestCluster, make: Make) -> None:
     assert [header.base_sequence for header in headers] == list(range(len(headers)))
 
 
-def test_L6_offsets_for_times_beginning_and_end(kafka: TestCluster, make: Make) -> None:
+@pytest.mark.rule("L-6")
+def test_offsets_for_times_beginning_and_end(kafka: TestCluster, make: Make) -> None:
     producer = make(KafkaProducer)
     for i in range(10):
         producer.send("t", value=b"v", partition=0, timestamp_ms=START_MS + i * 100).get(10)
@@ -141,7 +142,8 @@ def test_the_cluster_describes_itself(kafka: TestCluster, make: Make) -> None:
     assert [b["rack"] for b in sorted(described["brokers"], key=lambda b: b["broker_id"])] == ["a", "b", "c"]
 
 
-def test_M3_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster, make: Make) -> None:
+@pytest.mark.rule("M-3")
+def test_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster, make: Make) -> None:
     make(KafkaProducer).send("new", value=b"first").get(10)
     assert [record.value for record in kafka.records("new")] == [b"first"]
 
@@ -244,7 +246,8 @@ def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: TestCluste
     stays.stop()
 
 
-def test_Q7_T1_a_client_under_a_quota_sees_its_throttle_times(kafka: TestCluster, make: Make) -> None:
+@pytest.mark.rule("Q-7", "T-1")
+def test_a_client_under_a_quota_sees_its_throttle_times(kafka: TestCluster, make: Make) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     producer = make(KafkaProducer, client_id="limited", batch_size=1)
     producer.send("t", value=b"x" * 102_000, partition=0).get(10)
@@ -255,7 +258,8 @@ def test_Q7_T1_a_client_under_a_quota_sees_its_throttle_times(kafka: TestCluster
     assert seen == max(throttled, later)
 
 
-def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestCluster, make: Make) -> None:
+@pytest.mark.rule("T-4", "Q-3")
+def test_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestCluster, make: Make) -> None:
     for _ in range(12):
         kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
     kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
@@ -271,7 +275,8 @@ def test_T4_Q3_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestClus
     assert consumer.metrics()["consumer-metrics"]["throttle-time-max"] > 0
 
 
-def test_N4_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, make: Make) -> None:
+@pytest.mark.rule("N-4")
+def test_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, make: Make) -> None:
     for i in range(3):
         kafka.produce("t", [(None, b"x" * 500)] * 200, i)
     consumer = make(KafkaConsumer, client_rack="b")

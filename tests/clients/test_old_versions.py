@@ -35,13 +35,14 @@ WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
 
 
 # kafka-python writes lz4 to 0.9 only with a package of hashes that nothing else here needs.
+@pytest.mark.rule("F-31", "P-4")
 @pytest.mark.parametrize(
     ("kafka", "codec"),
     [("0.9", codec) for codec in (None, "gzip", "snappy")]
     + [(release, codec) for release in ("0.10.0", "0.10.2") for codec in (None, "gzip", "snappy", "lz4")],
     indirect=["kafka"],
 )
-def test_F31_P4_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | None) -> None:
+def test_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | None) -> None:
     # 0.9 knows no ApiVersions and closes: its clients must be told.
     settings = {"bootstrap_servers": kafka.bootstrap_servers, "api_version": API_VERSIONS[kafka.state.release_name]}
     producer = KafkaProducer(**settings, compression_type=codec, linger_ms=50)
@@ -65,9 +66,10 @@ def test_F31_P4_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | N
     assert {seen.api_version for seen in kafka.journal.requests(api="Fetch")} <= {0, 1, 2, 3}
 
 
+@pytest.mark.rule("F-31", "P-4")
 @pytest.mark.parametrize("kafka", ["0.10.0", "0.10.2"], indirect=True)  # librdkafka has given up what came before
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
-def test_F31_P4_librdkafka_writes_and_reads(kafka: TestCluster, codec: str) -> None:
+def test_librdkafka_writes_and_reads(kafka: TestCluster, codec: str) -> None:
     old = {"bootstrap.servers": kafka.bootstrap}
     producer = Producer({**old, "compression.type": codec, "linger.ms": 50})
     for value in WANTED:

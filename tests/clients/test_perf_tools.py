@@ -33,7 +33,8 @@ def kafka() -> Iterator[TestCluster]:
         yield running
 
 
-def test_Q11_X6_what_the_producer_perf_test_reports_is_what_the_arithmetic_says(kafka: TestCluster) -> None:
+@pytest.mark.rule("Q-11", "X-6")
+def test_what_the_producer_perf_test_reports_is_what_the_arithmetic_says(kafka: TestCluster) -> None:
     kafka.set_quota(client_id=CLIENT, producer_byte_rate=QUOTA)
     tool = "org.apache.kafka.tools.ProducerPerformance"
     what = ("--topic", "t", "--num-records", str(RECORDS), "--record-size", str(RECORD_BYTES), "--throughput", "-1")
@@ -57,9 +58,8 @@ def test_Q11_X6_what_the_producer_perf_test_reports_is_what_the_arithmetic_says(
     assert min(lateness_ms(kafka, [CLIENT])) >= 0
 
 
-def test_Q12_X6_what_the_consumer_perf_test_reports_is_what_the_arithmetic_says(
-    kafka: TestCluster, tmp_path: Path
-) -> None:
+@pytest.mark.rule("Q-12", "X-6")
+def test_what_the_consumer_perf_test_reports_is_what_the_arithmetic_says(kafka: TestCluster, tmp_path: Path) -> None:
     for _ in range(RECORDS * RECORD_BYTES // BATCH_BYTES):
         kafka.produce("t", [b"x" * RECORD_BYTES] * (BATCH_BYTES // RECORD_BYTES))
     kafka.set_quota(client_id=CLIENT, consumer_byte_rate=QUOTA)

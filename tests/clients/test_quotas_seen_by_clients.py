@@ -49,23 +49,26 @@ def real() -> dict[Who, Run]:
     return against_kafka(WINDOW_SECONDS, EVERYBODY)
 
 
+@pytest.mark.rule("X-6")
 @everybody
-def test_X6_every_throttle_time_is_that_of_the_transcription(ours: Ours, who: Who) -> None:
+def test_every_throttle_time_is_that_of_the_transcription(ours: Ours, who: Who) -> None:
     seen = ours.charges(who)
     assert max(one.throttle_ms for one in seen) > 0
     assert wrong(seen, QUOTA, SAMPLES) == []
 
 
+@pytest.mark.rule("X-5", "X-6")
 @everybody
-def test_X5_X6_the_bytes_charged_are_those_of_the_transcription_within_3_percent(ours: Ours, who: Who) -> None:
+def test_the_bytes_charged_are_those_of_the_transcription_within_3_percent(ours: Ours, who: Who) -> None:
     seen, within_ms = ours.charges(who), int(WINDOW_SECONDS * 1000)
     charged, possible = bytes_within(seen, within_ms), bytes_within(replayed(seen, QUOTA, SAMPLES), within_ms)
     assert 0.97 * possible <= charged <= 1.03 * possible
     assert 0.95 <= charged / (QUOTA * WINDOW_SECONDS) <= 1.4
 
 
+@pytest.mark.rule("X-5")
 @everybody
-def test_X5_a_connection_is_muted_for_as_long_as_its_client_was_told(ours: Ours, who: Who) -> None:
+def test_a_connection_is_muted_for_as_long_as_its_client_was_told(ours: Ours, who: Who) -> None:
     late_ms = lateness_ms(ours.kafka, [name_of(who)])
     assert min(late_ms) >= 0
     assert median(late_ms) < LATE_MS
@@ -79,8 +82,9 @@ def test_nothing_is_lost_or_doubled(ours: Ours, who: Who) -> None:
         assert [number_in(value) for value in ours.records(who)] == numbers
 
 
+@pytest.mark.rule("T-1")
 @pytest.mark.parametrize("role", ["producer", "consumer"])
-def test_T1_throttle_cb_and_statistics_tell_confluent_kafka(ours: Ours, role: str) -> None:
+def test_throttle_cb_and_statistics_tell_confluent_kafka(ours: Ours, role: str) -> None:
     who = (role, "confluent-kafka")
     run = ours.runs[who]
     sent = [one.throttle_ms for one in ours.charges(who) if one.throttle_ms]
@@ -90,9 +94,10 @@ def test_T1_throttle_cb_and_statistics_tell_confluent_kafka(ours: Ours, role: st
     assert run.metrics["throttle-max"] in sent
 
 
+@pytest.mark.rule("T-1")
 @pytest.mark.parametrize("role", ["producer", "consumer"])
 @pytest.mark.parametrize("library", ["kafka-python", "java"])
-def test_T1_throttle_metrics_tell_kafka_python_and_java(ours: Ours, role: str, library: str) -> None:
+def test_throttle_metrics_tell_kafka_python_and_java(ours: Ours, role: str, library: str) -> None:
     """They count every answer of any API, up to the last before they looked."""
     who = (role, library)
     prefix = "" if library == "kafka-python" else {"producer": "produce-", "consumer": "fetch-"}[role]
@@ -102,8 +107,9 @@ def test_T1_throttle_metrics_tell_kafka_python_and_java(ours: Ours, role: str, l
     assert metrics[f"{prefix}throttle-time-avg"] == pytest.approx(sum(sent) / len(sent), rel=0.1)
 
 
+@pytest.mark.rule("X-6")
 @everybody
-def test_X6_apache_kafka_lets_the_same_client_do_as_much_within_5_points(
+def test_apache_kafka_lets_the_same_client_do_as_much_within_5_points(
     ours: Ours, real: dict[Who, Run], who: Who
 ) -> None:
     assert real[who].numbers == list(range(len(real[who].numbers)))

@@ -98,7 +98,8 @@ def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api
     return done
 
 
-def test_Q8_Q10_two_producers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
+@pytest.mark.rule("Q-8", "Q-10")
+def test_two_producers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
     pair = {name: PRODUCERS[name] for name in ("confluent-kafka", "kafka-python")}
     with cluster(1, dict.fromkeys(pair, 1), {"quota.window.num": SAMPLES}) as kafka:
         runs = run(kafka, pair, {name: name for name in pair}, PRODUCE, "producer_byte_rate")
@@ -107,7 +108,8 @@ def test_Q8_Q10_two_producers_of_one_user_share_its_quota_until_it_is_lifted() -
             assert seen.numbers == list(range(len(seen.numbers)))
 
 
-def test_Q8_Q10_two_consumers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
+@pytest.mark.rule("Q-8", "Q-10")
+def test_two_consumers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
     pair = {name: CONSUMERS[name] for name in ("confluent-kafka", "aiokafka")}
     with cluster(1, {"t": 1}, {"quota.window.num": SAMPLES}) as kafka:
         for number in range(3000):

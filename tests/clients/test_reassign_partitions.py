@@ -58,7 +58,8 @@ def rates(kafka: TestCluster) -> dict[int, dict[str, Any]]:
     return kafka.run_in_loop(lambda: {i: dict(v) for i, v in kafka.state.config.dynamic_broker.items() if v})
 
 
-def test_R11_what_execute_additional_and_verify_set_and_remove(kafka: TestCluster, tmp_path: Path) -> None:
+@pytest.mark.rule("R-11")
+def test_what_execute_additional_and_verify_set_and_remove(kafka: TestCluster, tmp_path: Path) -> None:
     """ReassignPartitionsUnitTest.testMoveMap: foo-0 (0,1,2) to 5, bar-0 (1,2,3) to 0."""
     plan = Plan(kafka, tmp_path, foo=[5, 1, 2], bar=[0, 2, 3])
     said = plan.run("--execute", "--throttle", "1000")
@@ -82,8 +83,9 @@ def test_R11_what_execute_additional_and_verify_set_and_remove(kafka: TestCluste
     assert lists(kafka, "foo") == lists(kafka, "bar") == (None, None) and rates(kafka) == {}
 
 
+@pytest.mark.rule("R-11", "R-3")
 @pytest.mark.parametrize("rate", [100_000, 400_000])
-def test_R11_R3_a_move_takes_as_long_as_the_transcription_says(tmp_path: Path, rate: int) -> None:
+def test_a_move_takes_as_long_as_the_transcription_says(tmp_path: Path, rate: int) -> None:
     """In virtual time, to the millisecond: a partition without followers moves to another broker."""
     with cluster(2, {"foo": {"assignment": {0: [0]}}}, clock="manual") as kafka:
         fill(kafka, "foo", 30)
@@ -104,8 +106,9 @@ def batch_headers(kafka: TestCluster) -> list[Any]:
     return kafka.run_in_loop(lambda: [header for _, header in log.batches(0)])
 
 
+@pytest.mark.rule("R-3", "R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_R3_R7_a_move_in_real_time_keeps_to_the_rate(side: str) -> None:
+def test_a_move_in_real_time_keeps_to_the_rate(side: str) -> None:
     """ReplicationQuotasTest: what moved in a second is 0.5 to 1.1 of the limit."""
     total, rate = 30 * RECORD_BYTES * BATCH_RECORDS, 1_000_000
     config = {"replica.fetch.max.bytes": "110000"}

@@ -5,7 +5,6 @@ usage: python -m tests.conformance.card [pytest arguments]      (make conformanc
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import defaultdict
 
@@ -20,7 +19,12 @@ class Card:
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
+        self.rules: dict[str, str] = {}
         self.reasons: list[str] = []
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        name, _ = parts(item.nodeid)
+        self.rules[name] = ", ".join(number for marker in item.iter_markers("rule") for number in marker.args)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.passed:
@@ -38,7 +42,7 @@ class Card:
         subjects = list(dict.fromkeys(subject for row in self.rows.values() for subject in row))
         lines = ["| rules | what | " + " | ".join(subjects) + " |", "|---" * (2 + len(subjects)) + "|"]
         for name, row in self.rows.items():
-            rules, what = rules_of(name)
+            rules, what = self.rules[name], name.removeprefix("test_").replace("_", " ")
             cells = [f"{MARKS[row[s][0]]} {row[s][1]:.1f} s" if s in row else "" for s in subjects]
             lines.append(f"| {rules} | {what} | " + " | ".join(cells) + " |")
         for subject in subjects:
@@ -49,7 +53,7 @@ class Card:
 
 
 def parts(nodeid: str) -> tuple[str, str]:
-    """``…::test_F7_x[real-3]`` as ("test_F7_x [3]", "real")."""
+    """Split a node id: ``…::test_x[real-3]`` is ("test_x [3]", "real")."""
     from tests.support.conformance.kinds import KINDS, RIVALS  # not before pytest has begun, which rewrites its asserts
 
     base, _, inside = nodeid.rpartition("::")[2].partition("[")
@@ -59,16 +63,6 @@ def parts(nodeid: str) -> tuple[str, str]:
             rest = words.replace(kind, "", 1).strip("-")
             return base + (f" [{rest}]" if rest else ""), kind
     return base, words or "harness"
-
-
-def rules_of(name: str) -> tuple[str, str]:
-    """``test_F7_F8_the_rest`` as ("F-7, F-8", "the rest")."""
-    words = name.removeprefix("test_").split("_")
-    rules = []
-    while words and re.fullmatch(r"[A-Z]\d+[a-z]?", words[0]):
-        rule = words.pop(0)
-        rules.append(f"{rule[0]}-{rule[1:]}")
-    return ", ".join(rules), " ".join(words)
 
 
 def main() -> int:

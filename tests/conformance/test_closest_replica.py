@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.conformance.scene import Topic, follow, held, new_topic, read, wait_until
 from tests.support.conformance.subjects import Subject
 from tests.support.wire import batch, fetch, flat, produce
@@ -23,7 +25,8 @@ def prefers(topic: Topic, offset: int, rack: str, version: int = 11, **more: Any
     return int(read(topic, offset, version, rack=rack, **more).preferred_read_replica)
 
 
-def test_N1_N2_N3_N4_N5_N6_the_leader_names_the_replica_in_the_clients_rack(subject: Subject) -> None:
+@pytest.mark.rule("N-1", "N-2", "N-3", "N-4", "N-5", "N-6")
+def test_the_leader_names_the_replica_in_the_clients_rack(subject: Subject) -> None:
     topic = scene(subject)
     for rack, wanted in (("r0", -1), ("r1", 1), ("r2", 2), ("r3", -1), ("R1", -1), ("", -1)):
         found = read(topic, 0, rack=rack)
@@ -41,7 +44,8 @@ def test_N1_N2_N3_N4_N5_N6_the_leader_names_the_replica_in_the_clients_rack(subj
     subject.assert_took(subject.answer(connection), 0)
 
 
-def test_N3_N11_N12_only_a_follower_that_has_the_offset_is_named(subject: Subject) -> None:
+@pytest.mark.rule("N-3", "N-11", "N-12")
+def test_only_a_follower_that_has_the_offset_is_named(subject: Subject) -> None:
     """What the leader knows of a follower is what it last asked for, also if we asked in its name."""
     topic = scene(subject, 2)
     with held(subject, topic, 1):
@@ -60,7 +64,8 @@ def test_N3_N11_N12_only_a_follower_that_has_the_offset_is_named(subject: Subjec
         assert read(topic, 0, rack="r0").high_watermark == 8 and prefers(topic, 8, "r1") == 1
 
 
-def test_N6_S6_a_preferred_replica_is_told_in_every_step_of_a_session(subject: Subject) -> None:
+@pytest.mark.rule("N-6", "S-6")
+def test_a_preferred_replica_is_told_in_every_step_of_a_session(subject: Subject) -> None:
     topic = scene(subject)
     connection = topic.connect()
     opened = subject.ask(connection, fetch((topic.name, 0, 0), session=(0, 0), rack="r2"), 11)
@@ -69,7 +74,8 @@ def test_N6_S6_a_preferred_replica_is_told_in_every_step_of_a_session(subject: S
         assert [data.preferred_read_replica for _, data in flat(answer)] == [2]
 
 
-def test_N2_N8_D2_a_follower_serves_up_to_its_own_high_watermark(subject: Subject) -> None:
+@pytest.mark.rule("N-2", "N-8", "D2")
+def test_a_follower_serves_up_to_its_own_high_watermark(subject: Subject) -> None:
     topic = scene(subject)
     at_follower = read(topic, 0, broker_id=1, rack="r2")
     assert (at_follower.preferred_read_replica, at_follower.high_watermark) == (-1, 5)
@@ -83,7 +89,8 @@ def test_N2_N8_D2_a_follower_serves_up_to_its_own_high_watermark(subject: Subjec
     subject.assert_took(subject.answer(connection), 300)
 
 
-def test_N9_N10_F29_who_waits_at_a_follower_is_woken_when_its_high_watermark_moves(subject: Subject) -> None:
+@pytest.mark.rule("N-9", "N-10", "F-29")
+def test_who_waits_at_a_follower_is_woken_when_its_high_watermark_moves(subject: Subject) -> None:
     """FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication."""
     topic = scene(subject, 2)
     waiting = subject.connect(1)

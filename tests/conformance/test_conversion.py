@@ -88,8 +88,9 @@ def drained(topic: Topic, offset: int, version: int) -> list[Record]:
         offset = found[-1].offset + 1
 
 
+@pytest.mark.rule("F-31", "F-34")
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_F31_F34_old_consumers_get_messages_from_their_offset_on(subject: Subject, version: int, magic: int) -> None:
+def test_old_consumers_get_messages_from_their_offset_on(subject: Subject, version: int, magic: int) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 10), numbered(10, 15))
     for offset in (3, 15, 24):
@@ -102,7 +103,8 @@ def test_F31_F34_old_consumers_get_messages_from_their_offset_on(subject: Subjec
         assert records_of(data)[0].offset == offset
 
 
-def test_F34_from_version_4_on_batches_are_told_whole(subject: Subject) -> None:
+@pytest.mark.rule("F-34")
+def test_from_version_4_on_batches_are_told_whole(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 10), numbered(10, 15))
     for offset, bases in ((3, [0, 10]), (15, [10]), (10, [10])):
@@ -118,9 +120,10 @@ def cut_or_filled(converted: bytes, size: int) -> bytes:
     return converted + struct.pack(">qi", -1, max(gap + 1, 61)).ljust(gap, b"\0")[:gap]
 
 
+@pytest.mark.rule("F-35")
 @pytest.mark.parametrize("value_bytes", [0, 60, 3000])
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_F35_a_converted_answer_is_as_long_as_what_was_read(
+def test_a_converted_answer_is_as_long_as_what_was_read(
     subject: Subject, version: int, magic: int, value_bytes: int
 ) -> None:
     topic = new_topic(subject)
@@ -135,9 +138,10 @@ def test_F35_a_converted_answer_is_as_long_as_what_was_read(
         assert data == wanted
 
 
+@pytest.mark.rule("F-31")
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_F31_a_compressed_batch_becomes_one_wrapper_and_stays_whole(
+def test_a_compressed_batch_becomes_one_wrapper_and_stays_whole(
     subject: Subject, version: int, magic: int, codec: Compression
 ) -> None:
     topic = new_topic(subject)
@@ -150,7 +154,8 @@ def test_F31_a_compressed_batch_becomes_one_wrapper_and_stays_whole(
     assert [r.key for r in drained(topic, 12, version)] == [b"key-12", b"key-13", b"key-14"]
 
 
-def test_F33_what_lies_before_zstd_is_told_and_zstd_itself_is_76(subject: Subject) -> None:
+@pytest.mark.rule("F-33")
+def test_what_lies_before_zstd_is_told_and_zstd_itself_is_76(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 1, compression=Compression.GZIP), numbered(1, 2, compression=Compression.ZSTD))
     for version in (1, 3):
@@ -163,7 +168,8 @@ def test_F33_what_lies_before_zstd_is_told_and_zstd_itself_is_76(subject: Subjec
         assert error == 0 and data is not None and [r.offset for r in records_of(data)] == [0, 1, 2]
 
 
-def test_F33_batches_between_the_first_and_zstd(subject: Subject) -> None:
+@pytest.mark.rule("F-33")
+def test_batches_between_the_first_and_zstd(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 2), numbered(2, 2), numbered(4, 2, 60, compression=Compression.ZSTD))
     error, data, _ = read(topic, 0, 3)
@@ -173,7 +179,8 @@ def test_F33_batches_between_the_first_and_zstd(subject: Subject) -> None:
     assert error == 0 and data is not None and [r.offset for r in records_of(data)] == [2, 3]
 
 
-def test_F33_a_zstd_topic_is_76_before_version_10(subject: Subject) -> None:
+@pytest.mark.rule("F-33")
+def test_a_zstd_topic_is_76_before_version_10(subject: Subject) -> None:
     topic = new_topic(subject, compression_type="zstd")
     wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, "it can be read")
     for version in (0, 3, 4, 9):
@@ -186,7 +193,8 @@ def test_F33_a_zstd_topic_is_76_before_version_10(subject: Subject) -> None:
     assert (answer.high_watermark, answer.log_start_offset, answer.records or b"") == (-1, -1, b"")
 
 
-def test_F32_where_nothing_is_converted_old_consumers_get_35_and_followers_do_not(subject: Subject) -> None:
+@pytest.mark.rule("F-32")
+def test_where_nothing_is_converted_old_consumers_get_35_and_followers_do_not(subject: Subject) -> None:
     topic = new_topic(subject, replication=2, message_downconversion_enable="false")
     wait_until(subject, lambda: read(topic, 0, 4)[0] == 0, "it can be read")
     assert read(topic, 0, 1)[0] == 35  # also when there is nothing to convert
@@ -198,8 +206,9 @@ def test_F32_where_nothing_is_converted_old_consumers_get_35_and_followers_do_no
     assert error == 0 and data is not None and magics(data) == {0}
 
 
+@pytest.mark.rule("F-12")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_F12_before_version_3_a_limit_is_hard(subject: Subject, version: int) -> None:
+def test_before_version_3_a_limit_is_hard(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 3))
     size = len(numbered(0, 3))
@@ -235,10 +244,11 @@ def log_of(topic: Topic, offset: int = 0) -> bytes:
     return data
 
 
+@pytest.mark.rule("P-4")
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [Compression.NONE, *CODECS])
-def test_P4_old_messages_become_one_batch(subject: Subject, version: int, magic: int, codec: Compression) -> None:
+def test_old_messages_become_one_batch(subject: Subject, version: int, magic: int, codec: Compression) -> None:
     topic = new_topic(subject)
     listed = old_records(5, magic)
     data = build_message_set(listed, magic=magic, compression=codec)
@@ -256,8 +266,9 @@ def test_P4_old_messages_become_one_batch(subject: Subject, version: int, magic:
     )
 
 
+@pytest.mark.rule("P-4")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_P4_with_a_codec_of_the_topic_and_its_time(subject: Subject, magic: int) -> None:
+def test_with_a_codec_of_the_topic_and_its_time(subject: Subject, magic: int) -> None:
     topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
     data = build_message_set(old_records(5, magic), magic=magic)
     answer = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
@@ -303,16 +314,18 @@ TAKEN = {
 }
 
 
+@pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", REFUSED)
-def test_P4_what_is_refused_before_version_3(subject: Subject, what: str) -> None:
+def test_what_is_refused_before_version_3(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, error = REFUSED[what]
     assert sent(topic, data) == (error, -1)
     assert log_of(topic) == b""
 
 
+@pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", TAKEN)
-def test_P4_what_is_taken_before_version_3(subject: Subject, what: str) -> None:
+def test_what_is_taken_before_version_3(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, base_offset = TAKEN[what]
     assert sent(topic, data) == (0, base_offset)
@@ -344,14 +357,16 @@ INSIDE = {
 }
 
 
+@pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", INSIDE)
-def test_P4_what_may_be_inside_of_a_wrapper(subject: Subject, what: str) -> None:
+def test_what_may_be_inside_of_a_wrapper(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, error = INSIDE[what]
     assert sent(topic, data)[0] == error
 
 
-def test_P4_P8_P10_topic_settings_hold_for_old_messages(subject: Subject) -> None:
+@pytest.mark.rule("P-4", "P-8", "P-10")
+def test_topic_settings_hold_for_old_messages(subject: Subject) -> None:
     listed: Sequence[tuple[dict[str, str], bytes, int]] = [
         ({"max_message_bytes": "60"}, build_message_set([NewRecord(b"x" * 100)], magic=1), 10),
         ({"max_message_bytes": "75"}, one(1) + one(1), 10),  # the batch that they become is too large

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+import pytest
+
 from kafkaproto.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -34,7 +36,8 @@ def known(topic: Topic) -> Any:
     return None if found.error_code else found
 
 
-def test_E1_E2_errors_of_every_version(subject: Subject) -> None:
+@pytest.mark.rule("E-1", "E-2")
+def test_errors_of_every_version(subject: Subject) -> None:
     """OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes, testCurrentEpochValidation."""
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
@@ -59,7 +62,8 @@ def test_E1_E2_errors_of_every_version(subject: Subject) -> None:
     assert found == {("no-such-topic", 0): (3, -1, -1), (topic.name, 9): (3, -1, -1)}
 
 
-def test_E3_E4_M6_the_look_up_in_a_log_of_several_epochs(subject: Subject) -> None:
+@pytest.mark.rule("E-3", "E-4", "M-6")
+def test_the_look_up_in_a_log_of_several_epochs(subject: Subject) -> None:
     """Each answer is worked out from the leaders there were; an epoch in which nothing was written is not remembered twice."""
     topic = new_topic(subject, replication=3)
     starts = {topic.partition().leader_epoch: 0}
@@ -85,7 +89,8 @@ def test_E3_E4_M6_the_look_up_in_a_log_of_several_epochs(subject: Subject) -> No
             assert read_header(read(topic, start, partition_max=0).records).partition_leader_epoch == epoch
 
 
-def test_D4_a_leader_that_has_more_than_is_committed(subject: Subject) -> None:
+@pytest.mark.rule("D4")
+def test_a_leader_that_has_more_than_is_committed(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
     epoch = topic.partition().leader_epoch
@@ -96,7 +101,8 @@ def test_D4_a_leader_that_has_more_than_is_committed(subject: Subject) -> None:
         assert end_of_epoch(topic, epoch, 2)[2] == 3
 
 
-def test_L8_D4_N11_a_new_leader_does_not_know_how_far_its_predecessor_had_got(subject: Subject) -> None:
+@pytest.mark.rule("L-8", "D4", "N-11")
+def test_a_new_leader_does_not_know_how_far_its_predecessor_had_got(subject: Subject) -> None:
     """PartitionTest.testMonotonicOffsetsAfterLeaderChange: 5 records, 2 of them committed, then another leads."""
     topic = new_topic(subject, replication=3)
     topic.fill(batch(b"0", timestamp=10), batch(b"1", timestamp=11))

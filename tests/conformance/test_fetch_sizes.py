@@ -11,7 +11,8 @@ from tests.support.conformance.subjects import Subject
 from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, sizes
 
 
-def test_F6_F7_F8_F11_partitions_come_in_order_until_the_request_limit_is_used_up(subject: Subject) -> None:
+@pytest.mark.rule("F-6", "F-7", "F-8", "F-11")
+def test_partitions_come_in_order_until_the_request_limit_is_used_up(subject: Subject) -> None:
     topics = [new_topic(subject, 6) for _ in range(5)]
     for topic in topics:
         for index in range(6):
@@ -25,7 +26,8 @@ def test_F6_F7_F8_F11_partitions_come_in_order_until_the_request_limit_is_used_u
     assert set(errors(answer)) == {0} and all(data.high_watermark == 9 for _, data in flat(answer))
 
 
-def test_F7_F10_the_first_batch_comes_whole_even_if_it_is_larger_than_every_limit(subject: Subject) -> None:
+@pytest.mark.rule("F-7", "F-10")
+def test_the_first_batch_comes_whole_even_if_it_is_larger_than_every_limit(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(batch_of_bytes(770))
     topic.fill(batch_of_bytes(770), index=1)
@@ -35,7 +37,8 @@ def test_F7_F10_the_first_batch_comes_whole_even_if_it_is_larger_than_every_limi
     assert sizes(subject.ask(connection, fetch(*both, partition_max=0, max_bytes=0), 4)) == [770, 0]
 
 
-def test_F7_F8_the_privilege_survives_empty_and_wrong_partitions(subject: Subject) -> None:
+@pytest.mark.rule("F-7", "F-8")
+def test_the_privilege_survives_empty_and_wrong_partitions(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(batch_of_bytes(5000), index=1)
     asked = ("no-such-topic", 0, 0), (topic.name, 0, 0), (topic.name, 1, 0)
@@ -43,7 +46,8 @@ def test_F7_F8_the_privilege_survives_empty_and_wrong_partitions(subject: Subjec
     assert sorted(zip(errors(answer), sizes(answer), strict=True)) == [(0, 0), (0, 5000), (3, 0)]
 
 
-def test_F28_F30_min_bytes_that_cannot_be_reached_waits_its_time(subject: Subject) -> None:
+@pytest.mark.rule("F-28", "F-30")
+def test_min_bytes_that_cannot_be_reached_waits_its_time(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch_of_bytes(5000))
     connection = topic.connect()
@@ -55,7 +59,8 @@ def test_F28_F30_min_bytes_that_cannot_be_reached_waits_its_time(subject: Subjec
     subject.assert_took(subject.answer(connection), 0)
 
 
-def test_F2_F12_version_2_is_limited_hard_where_later_ones_get_the_first_batch(subject: Subject) -> None:
+@pytest.mark.rule("F-2", "F-12")
+def test_version_2_is_limited_hard_where_later_ones_get_the_first_batch(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch_of_bytes(200))
     assert len(read(topic, 0, 2, partition_max=50).records) == 0
@@ -63,8 +68,9 @@ def test_F2_F12_version_2_is_limited_hard_where_later_ones_get_the_first_batch(s
         assert len(read(topic, 0, version, partition_max=50).records) == 200
 
 
+@pytest.mark.rule("F-1")
 @pytest.mark.parametrize("version", range(4, 18))
-def test_F1_every_version_delivers_the_records_and_its_own_fields(subject: Subject, version: int) -> None:
+def test_every_version_delivers_the_records_and_its_own_fields(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
     topic.fill(data)
@@ -81,7 +87,8 @@ def test_F1_every_version_delivers_the_records_and_its_own_fields(subject: Subje
     assert answer.node_endpoints == []
 
 
-def test_F6_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(subject: Subject) -> None:
+@pytest.mark.rule("F-6")
+def test_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(batch_of_bytes(100), batch_of_bytes(100), index=index)
@@ -90,7 +97,8 @@ def test_F6_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_
     assert [(data.partition_index, len(data.records)) for _, data in flat(answer)] == [(0, 100), (1, 200)]
 
 
-def test_F8_F10_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_one(subject: Subject) -> None:
+@pytest.mark.rule("F-8", "F-10")
+def test_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_one(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     for index, size in enumerate((100, 770, 88)):
         topic.fill(batch_of_bytes(size), index=index)
@@ -98,7 +106,8 @@ def test_F8_F10_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_sm
     assert sizes(subject.ask(topic.connect(), fetch(*asked, max_bytes=300), 11)) == [100, 0, 88]
 
 
-def test_F9_a_read_is_a_slice_of_the_log_from_the_batch_that_holds_the_offset(subject: Subject) -> None:
+@pytest.mark.rule("F-9")
+def test_a_read_is_a_slice_of_the_log_from_the_batch_that_holds_the_offset(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(*[b"v"] * 10), batch(*[b"v"] * 15))
     whole = bytes(read(topic, 0).records)
@@ -110,7 +119,8 @@ def test_F9_a_read_is_a_slice_of_the_log_from_the_batch_that_holds_the_offset(su
     assert bytes(read(topic, 3, partition_max=second + 20).records) == whole[: second + 20]  # the tail is cut
 
 
-def test_F13_a_limit_of_zero_lets_one_batch_through_and_one_below_is_an_error(subject: Subject) -> None:
+@pytest.mark.rule("F-13")
+def test_a_limit_of_zero_lets_one_batch_through_and_one_below_is_an_error(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(batch_of_bytes(100), batch_of_bytes(100))
     topic.fill(batch_of_bytes(100), index=1)
@@ -122,13 +132,15 @@ def test_F13_a_limit_of_zero_lets_one_batch_through_and_one_below_is_an_error(su
     assert read(topic, 2, partition_max=-1).error_code == 0  # nothing to read
 
 
-def test_F14_one_read_ends_where_a_segment_ends(subject: Subject) -> None:
+@pytest.mark.rule("F-14")
+def test_one_read_ends_where_a_segment_ends(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
     topic.fill(*[batch_of_bytes(100)] * 7)
     assert [len(read(topic, offset).records) for offset in range(7)] == [300, 200, 100, 300, 200, 100, 100]
 
 
-def test_X3_X4_F6_F7_F8_F9_F10_F15_random_limits_give_exactly_what_the_rules_say(subject: Subject) -> None:
+@pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-9", "F-10", "F-15")
+def test_random_limits_give_exactly_what_the_rules_say(subject: Subject) -> None:
     """300 fetches with limits, offsets and orders from a seed; what should come is worked out from the sizes alone."""
     random = Random(74)
     topic = new_topic(subject, 4)

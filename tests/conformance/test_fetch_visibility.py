@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.conformance.scene import follow, held, make_lead, new_topic, read
 from tests.support.conformance.subjects import Subject
 from tests.support.wire import batch, errors, fetch, flat
@@ -14,7 +16,8 @@ def offsets(data: object) -> tuple[int, int, int]:
     return data.high_watermark, data.last_stable_offset, data.log_start_offset  # type: ignore[attr-defined]
 
 
-def test_F16_F19_F22_D3_at_the_log_end_there_is_nothing_and_beyond_it_an_error(subject: Subject) -> None:
+@pytest.mark.rule("F-16", "F-19", "F-22", "D3")
+def test_at_the_log_end_there_is_nothing_and_beyond_it_an_error(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"a", b"b"))
     at_end = read(topic, 2)
@@ -25,7 +28,8 @@ def test_F16_F19_F22_D3_at_the_log_end_there_is_nothing_and_beyond_it_an_error(s
         assert (found.error_code, found.records, offsets(found), found.preferred_read_replica) == (1, b"", real, -1)
 
 
-def test_F20_aborted_transactions_are_null_unless_committed_records_were_asked_for_and_told(subject: Subject) -> None:
+@pytest.mark.rule("F-20")
+def test_aborted_transactions_are_null_unless_committed_records_were_asked_for_and_told(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(batch())
     assert read(topic, 0).aborted_transactions is None
@@ -41,7 +45,8 @@ def test_F20_aborted_transactions_are_null_unless_committed_records_were_asked_f
     assert (preferred.preferred_read_replica, preferred.aborted_transactions) == (1, None)
 
 
-def test_F15_F17_F18_X2_D1_consumers_see_to_the_high_watermark_and_followers_to_the_end(subject: Subject) -> None:
+@pytest.mark.rule("F-15", "F-17", "F-18", "X-2", "D1")
+def test_consumers_see_to_the_high_watermark_and_followers_to_the_end(subject: Subject) -> None:
     """A follower is held and played (N-12), so the leader has records that are not committed."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
@@ -63,7 +68,8 @@ def test_F15_F17_F18_X2_D1_consumers_see_to_the_high_watermark_and_followers_to_
         assert offsets(read(topic, 3)) == (3, 3, 0)  # it never goes back
 
 
-def test_F21_F24_who_is_answered_where(subject: Subject) -> None:
+@pytest.mark.rule("F-21", "F-24")
+def test_who_is_answered_where(subject: Subject) -> None:
     """The leader answers all; a follower only consumers from version 11 on; who has no replica answers nobody."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
@@ -84,7 +90,8 @@ def test_F21_F24_who_is_answered_where(subject: Subject) -> None:
     assert read(topic, 99, epoch=epoch + 1).error_code == 75
 
 
-def test_F25_leader_and_follower_check_the_epoch_of_a_fetch_alike(subject: Subject) -> None:
+@pytest.mark.rule("F-25")
+def test_leader_and_follower_check_the_epoch_of_a_fetch_alike(subject: Subject) -> None:
     """FetchRequestTest.testCurrentEpochValidation, and inside of a session."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
@@ -100,7 +107,8 @@ def test_F25_leader_and_follower_check_the_epoch_of_a_fetch_alike(subject: Subje
         assert errors(subject.ask(connection, asked, 11)) == [wanted]
 
 
-def test_F26_where_logs_part_is_told_at_once_and_counts_as_no_progress(subject: Subject) -> None:
+@pytest.mark.rule("F-26")
+def test_where_logs_part_is_told_at_once_and_counts_as_no_progress(subject: Subject) -> None:
     """A log of several epochs; what is told is the look-up of E-3 for what the client has last."""
     topic = new_topic(subject, replication=2)
     starts: dict[int, int] = {topic.partition().leader_epoch: 0}
@@ -131,7 +139,8 @@ def test_F26_where_logs_part_is_told_at_once_and_counts_as_no_progress(subject: 
     subject.assert_took(subject.answer(connection), 0)
 
 
-def test_F23_F27_order_and_topic_entries_of_an_answer(subject: Subject) -> None:
+@pytest.mark.rule("F-23", "F-27")
+def test_order_and_topic_entries_of_an_answer(subject: Subject) -> None:
     """What is wrong before reading comes last; neighbours of one topic share an entry, others do not."""
     a, b = new_topic(subject, 2), new_topic(subject)
     asked = fetch(("no-such-topic", 0, 0), (a.name, 0, 0), (a.name, 7, 0), (b.name, 0, 0), (a.name, 1, 0))
@@ -151,7 +160,8 @@ def test_F23_F27_order_and_topic_entries_of_an_answer(subject: Subject) -> None:
     ]
 
 
-def test_F2_a_partition_that_moved_tells_its_leader_and_where_it_is_from_version_16_on(subject: Subject) -> None:
+@pytest.mark.rule("F-2")
+def test_a_partition_that_moved_tells_its_leader_and_where_it_is_from_version_16_on(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1]})
     for version in (15, 16, 17):
         asked = fetch((topic.name, 0, 0), version=version, topic_ids={topic.name: topic.topic_id})

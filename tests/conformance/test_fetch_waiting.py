@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from tests.support.conformance.scene import follow, held, make_lead, new_topic
 from tests.support.conformance.subjects import Subject
 from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
 
 
-def test_F28_which_fetches_do_not_wait(subject: Subject) -> None:
+@pytest.mark.rule("F-28")
+def test_which_fetches_do_not_wait(subject: Subject) -> None:
     """Scenario 8: an unknown topic alone or a readable error is told at once; beside an idle partition the unknown waits."""
     topic = new_topic(subject, 2)
     topic.fill(batch(b"a"))
@@ -30,7 +33,8 @@ def test_F28_which_fetches_do_not_wait(subject: Subject) -> None:
         subject.assert_took(subject.answer(connection), 0)
 
 
-def test_F29_an_append_wakes_who_waits_with_all_that_is_there_then(subject: Subject) -> None:
+@pytest.mark.rule("F-29")
+def test_an_append_wakes_who_waits_with_all_that_is_there_then(subject: Subject) -> None:
     """Scenario 7. What does not reach min_bytes wakes nobody."""
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()
@@ -45,7 +49,8 @@ def test_F29_an_append_wakes_who_waits_with_all_that_is_there_then(subject: Subj
     assert sizes(answer.message) == [200, 70]
 
 
-def test_F29_F30_what_is_not_committed_wakes_followers_but_no_consumer(subject: Subject) -> None:
+@pytest.mark.rule("F-29", "F-30")
+def test_what_is_not_committed_wakes_followers_but_no_consumer(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     with held(subject, topic, 1):
         consumer, follower = topic.connect(), topic.connect()
@@ -62,7 +67,8 @@ def test_F29_F30_what_is_not_committed_wakes_followers_but_no_consumer(subject: 
         assert (data.high_watermark, len(data.records)) == (1, len(batch(b"a")))
 
 
-def test_F30_only_the_limits_of_partitions_count_while_waiting(subject: Subject) -> None:
+@pytest.mark.rule("F-30")
+def test_only_the_limits_of_partitions_count_while_waiting(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(*[batch_of_bytes(500)] * 4, index=index)
@@ -81,7 +87,8 @@ def test_F30_only_the_limits_of_partitions_count_while_waiting(subject: Subject)
         assert sizes(answer.message) == wanted
 
 
-def test_F29_another_leader_or_a_topic_that_goes_wakes_who_waits(subject: Subject) -> None:
+@pytest.mark.rule("F-29")
+def test_another_leader_or_a_topic_that_goes_wakes_who_waits(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     gone = new_topic(subject)
     epoch = topic.partition().leader_epoch
@@ -98,7 +105,8 @@ def test_F29_another_leader_or_a_topic_that_goes_wakes_who_waits(subject: Subjec
     assert errors(subject.answer(waiting, 5000).message) == [3]
 
 
-def test_F29_an_append_beyond_the_segment_of_the_fetch_wakes_it_below_min_bytes(subject: Subject) -> None:
+@pytest.mark.rule("F-29")
+def test_an_append_beyond_the_segment_of_the_fetch_wakes_it_below_min_bytes(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
     topic.fill(batch_of_bytes(200))
     waiting = topic.connect()
@@ -108,7 +116,8 @@ def test_F29_an_append_beyond_the_segment_of_the_fetch_wakes_it_below_min_bytes(
     assert sizes(subject.answer(waiting, 1000).message) == [200]
 
 
-def test_F29_there_is_no_waiting_where_one_read_cannot_get_further(subject: Subject) -> None:
+@pytest.mark.rule("F-29")
+def test_there_is_no_waiting_where_one_read_cannot_get_further(subject: Subject) -> None:
     """In an older segment, or where enough is there that does not fit the request's limit."""
     topic = new_topic(subject, 2, segment_bytes="1000")
     topic.fill(*[batch_of_bytes(800)] * 2)

@@ -56,7 +56,8 @@ BAD = {
 } | {f"inter-broker key {key}": framed(header(key, 0)) for key in INTER_BROKER}
 
 
-def test_W1_W3_W5_W6_W8_what_is_no_request_is_closed_and_others_go_on(subject: Subject) -> None:
+@pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
+def test_what_is_no_request_is_closed_and_others_go_on(subject: Subject) -> None:
     """EdgeCaseRequestTest, SocketServerTest.tooBigRequestIsRejected, testDisabledRequestIsRejected, RequestContextTest."""
     other = subject.connect()
     connections = {what: send_raw(subject, data) for what, data in BAD.items()}
@@ -65,7 +66,8 @@ def test_W1_W3_W5_W6_W8_what_is_no_request_is_closed_and_others_go_on(subject: S
     assert len(subject.ask(other, MetadataRequest(None), 1).brokers) == 3
 
 
-def test_W3_api_versions_of_any_version_is_answered_in_version_0(subject: Subject) -> None:
+@pytest.mark.rule("W-3")
+def test_api_versions_of_any_version_is_answered_in_version_0(subject: Subject) -> None:
     for version in (5, 99, 32767):
         connection = send_raw(subject, framed(header(API_VERSIONS, version, flexible=True) + b"\x02x\x02y\0"))
         taken = connection.take(5)
@@ -76,7 +78,8 @@ def test_W3_api_versions_of_any_version_is_answered_in_version_0(subject: Subjec
         subject.ask(connection, ApiVersionsRequest("name", "1"), 3)  # the connection is as good as before
 
 
-def test_W4_names_of_software(subject: Subject) -> None:
+@pytest.mark.rule("W-4")
+def test_names_of_software(subject: Subject) -> None:
     connection = subject.connect()
     for name, wanted in [("a", 0), ("a.b-C9", 0), ("", 42), ("-a", 42), ("a-", 42), ("a b", 42), ("é", 42), (".", 42)]:
         for request in (ApiVersionsRequest(name, "1"), ApiVersionsRequest("a", name)):
@@ -86,7 +89,8 @@ def test_W4_names_of_software(subject: Subject) -> None:
     assert subject.ask(connection, ApiVersionsRequest(), 2).error_code == 0  # no names there
 
 
-def test_W1_W2_W6_W16_headers_and_frames_in_pieces(subject: Subject) -> None:
+@pytest.mark.rule("W-1", "W-2", "W-6", "W-16")
+def test_headers_and_frames_in_pieces(subject: Subject) -> None:
     """Null and empty client-ids; frames byte by byte; tags that nobody knows; bytes behind the body."""
     for client_id in (None, "", "x" * 300):
         assert len(subject.ask(subject.connect(0, client_id), metadata(), 9).brokers) == 3
@@ -108,7 +112,8 @@ def test_W1_W2_W6_W16_headers_and_frames_in_pieces(subject: Subject) -> None:
     assert len(subject.answer(in_header).message.brokers) == 3
 
 
-def test_W9_X5_pipelined_requests_are_answered_in_order_also_behind_a_long_poll(subject: Subject) -> None:
+@pytest.mark.rule("W-9", "X-5")
+def test_pipelined_requests_are_answered_in_order_also_behind_a_long_poll(subject: Subject) -> None:
     topic = new_topic(subject)
     connection = topic.connect()
     now = subject.now_ms()
@@ -125,7 +130,8 @@ def test_W9_X5_pipelined_requests_are_answered_in_order_also_behind_a_long_poll(
     assert produced(answers[9].message).base_offset == 0
 
 
-def test_W9_W10_what_a_client_left_behind_is_done(subject: Subject) -> None:
+@pytest.mark.rule("W-9", "W-10")
+def test_what_a_client_left_behind_is_done(subject: Subject) -> None:
     """SocketServerTest.testGracefulClose: 10 whole requests and a piece of one, then it goes."""
     topic = new_topic(subject)
     leaving = topic.connect()
@@ -135,8 +141,9 @@ def test_W9_W10_what_a_client_left_behind_is_done(subject: Subject) -> None:
     wait_until(subject, lambda: list_offsets(topic, -1).offset == 10, "all ten")
 
 
+@pytest.mark.rule("W-2")
 @pytest.mark.parametrize(("version", "flexible"), [(0, False), (2, False), (3, True), (4, True)])
-def test_W2_the_answer_to_api_versions_has_the_old_header(subject: Subject, version: int, flexible: bool) -> None:
+def test_the_answer_to_api_versions_has_the_old_header(subject: Subject, version: int, flexible: bool) -> None:
     connection = subject.connect()
     subject.send(connection, ApiVersionsRequest("a", "1") if flexible else ApiVersionsRequest(), version)
     data = subject.answer(connection).data

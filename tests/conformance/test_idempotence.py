@@ -36,7 +36,8 @@ class Producer:
         return int(list_offsets(self.topic, -1).offset)
 
 
-def test_P17_P18_P20_duplicates_are_told_their_offsets_and_gaps_are_refused(subject: Subject) -> None:
+@pytest.mark.rule("P-17", "P-18", "P-20")
+def test_duplicates_are_told_their_offsets_and_gaps_are_refused(subject: Subject) -> None:
     """UnifiedLogTest.testDuplicateAppends: the last five batches are remembered."""
     producer = Producer(new_topic(subject))
     for sequence in range(6):
@@ -53,7 +54,8 @@ def test_P17_P18_P20_duplicates_are_told_their_offsets_and_gaps_are_refused(subj
     assert producer.send(2) == (OUT_OF_ORDER, -1)  # six back now
 
 
-def test_P19_epochs_of_a_producer(subject: Subject) -> None:
+@pytest.mark.rule("P-19")
+def test_epochs_of_a_producer(subject: Subject) -> None:
     producer = Producer(new_topic(subject), epoch=3)
     assert producer.send(4) == (0, 0)  # nothing is known of it, so any sequence will do
     assert producer.send(5, epoch=2) == (OLD_EPOCH, -1)
@@ -64,7 +66,8 @@ def test_P19_epochs_of_a_producer(subject: Subject) -> None:
     assert producer.end == 3
 
 
-def test_P20_P21_after_the_largest_sequence_comes_0(subject: Subject) -> None:
+@pytest.mark.rule("P-20", "P-21")
+def test_after_the_largest_sequence_comes_0(subject: Subject) -> None:
     producer = Producer(new_topic(subject))
     assert producer.send(LARGEST - 1, 2) == (0, 0)
     assert producer.send(1) == (OUT_OF_ORDER, -1)
@@ -76,7 +79,8 @@ def test_P20_P21_after_the_largest_sequence_comes_0(subject: Subject) -> None:
     assert within.send(2) == (0, 4)
 
 
-def test_P18_a_duplicate_tells_the_time_of_the_first_and_waits_for_all_in_sync(subject: Subject) -> None:
+@pytest.mark.rule("P-18")
+def test_a_duplicate_tells_the_time_of_the_first_and_waits_for_all_in_sync(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     producer = Producer(topic)
     first = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
@@ -93,7 +97,8 @@ def test_P18_a_duplicate_tells_the_time_of_the_first_and_waits_for_all_in_sync(s
         assert produced(subject.answer(producer.connection, 5000).message).error_code == 0
 
 
-def test_P17_partitions_and_producers_are_counted_apart(subject: Subject) -> None:
+@pytest.mark.rule("P-17")
+def test_partitions_and_producers_are_counted_apart(subject: Subject) -> None:
     topic = new_topic(subject)
     one, other = Producer(topic, 1), Producer(topic, 2)
     assert [one.send(0), other.send(0), one.send(1), other.send(1)] == [(0, 0), (0, 1), (0, 2), (0, 3)]
@@ -112,8 +117,9 @@ def init(
     return answer.error_code, answer.producer_id, answer.producer_epoch
 
 
+@pytest.mark.rule("P-22")
 @pytest.mark.parametrize("version", range(6))
-def test_P22_producer_ids(subject: Subject, version: int) -> None:
+def test_producer_ids(subject: Subject, version: int) -> None:
     ids = [init(subject, version, None) for _ in range(3)]
     assert {(error, epoch) for error, _, epoch in ids} == {(0, 0)} and len({i for _, i, _ in ids}) == 3
     assert init(subject, version, "") == (42, -1, -1)
@@ -124,5 +130,6 @@ def test_P22_producer_ids(subject: Subject, version: int) -> None:
         assert (error, epoch) == (0, 0) and fresh not in (5, *(i for _, i, _ in ids))
 
 
-def test_P22_brokers_hand_out_different_ids(subject: Subject) -> None:
+@pytest.mark.rule("P-22")
+def test_brokers_hand_out_different_ids(subject: Subject) -> None:
     assert len({init(subject, 4, None, broker_id=broker_id)[1] for broker_id in (0, 1, 2, 0, 1, 2)}) == 6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.conformance.scene import Topic, follow, held, list_offsets, new_topic, read, wait_until
 from tests.support.conformance.subjects import Subject
@@ -11,7 +13,8 @@ PROFILE = "lag"
 LAG_MS = 1500
 
 
-def test_P7_P13_P15_N3_N4_N11_a_follower_that_lags_falls_out_and_comes_back(subject: Subject) -> None:
+@pytest.mark.rule("P-7", "P-13", "P-15", "N-3", "N-4", "N-11")
+def test_a_follower_that_lags_falls_out_and_comes_back(subject: Subject) -> None:
     strict = new_topic(subject, replication=2, min_insync_replicas="2")
     easy = new_topic(subject, replication=2)
     clamped = new_topic(subject, min_insync_replicas="2")
@@ -50,7 +53,8 @@ def test_P7_P13_P15_N3_N4_N11_a_follower_that_lags_falls_out_and_comes_back(subj
     wait_until(subject, lambda: read(strict, 0).high_watermark == 5, "all is committed")
 
 
-def test_M3_a_topic_is_made_for_who_asks_for_it_by_name(subject: Subject) -> None:
+@pytest.mark.rule("M-3")
+def test_a_topic_is_made_for_who_asks_for_it_by_name(subject: Subject) -> None:
     """MetadataRequestTest.testAutoTopicCreation: 3 now, and there when the client asks again."""
     connection = subject.connect()
     for version in (0, 3, 4, 12):

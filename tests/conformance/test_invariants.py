@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkaproto.api import APIS, codec
 from kafkaproto.messages.offset_fetch import OffsetFetchRequestGroup
 from tests.support.codec.values import Values
@@ -11,7 +13,8 @@ from tests.support.conformance.subjects import Subject
 PRODUCE, OFFSET_FETCH = 0, 9
 
 
-def test_X1_X5_every_version_of_every_api_is_answered_whole(subject: Subject) -> None:
+@pytest.mark.rule("X-1", "X-5")
+def test_every_version_of_every_api_is_answered_whole(subject: Subject) -> None:
     """Requests without content, several on one connection: nothing is between the answers."""
     for key, (low, high) in OFFERED_BY_3_9.items():
         connection = subject.connect()

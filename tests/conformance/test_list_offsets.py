@@ -24,7 +24,8 @@ def told(found: object) -> tuple[int, int, int, int]:
     return found.error_code, found.offset, found.timestamp, found.leader_epoch  # type: ignore[attr-defined]
 
 
-def test_L1_L2_L5_L9_what_each_version_may_ask_and_is_told(subject: Subject) -> None:
+@pytest.mark.rule("L-1", "L-2", "L-5", "L-9")
+def test_what_each_version_may_ask_and_is_told(subject: Subject) -> None:
     """ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions."""
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(*range(100, 110)))
@@ -50,7 +51,8 @@ def test_L1_L2_L5_L9_what_each_version_may_ask_and_is_told(subject: Subject) -> 
                 assert told(found) == (0, offset, time, epoch if version >= 4 else -1), (version, timestamp)
 
 
-def test_L1_L2_version_0_tells_starts_of_segments(subject: Subject) -> None:
+@pytest.mark.rule("L-1", "L-2")
+def test_version_0_tells_starts_of_segments(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="200")
     assert list_offsets(topic, LATEST, 0).old_style_offsets == [0]
     topic.fill(*[stamped(5)] * 5)
@@ -64,14 +66,16 @@ def test_L1_L2_version_0_tells_starts_of_segments(subject: Subject) -> None:
         assert answer.topics[0].partitions[0].old_style_offsets == offsets
 
 
-def test_L2_version_0_looks_for_segments_by_when_they_were_written(subject: Subject) -> None:
+@pytest.mark.rule("L-2")
+def test_version_0_looks_for_segments_by_when_they_were_written(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(stamped(5))
     assert list_offsets(topic, 0, 0).old_style_offsets == []
     assert list_offsets(topic, 2**62, 0).old_style_offsets[:1] == [1]
 
 
-def test_L3_L10_twice_unknown_elsewhere(subject: Subject) -> None:
+@pytest.mark.rule("L-3", "L-10")
+def test_twice_unknown_elsewhere(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0], 1: [1]})
     partitions = [ListOffsetsPartition(index, -1, LATEST) for index in (0, 1, 9)]
     wanted = [ListOffsetsTopic(topic.name, partitions), ListOffsetsTopic("no-such-topic", [partitions[0]])]
@@ -96,7 +100,8 @@ def test_L3_L10_twice_unknown_elsewhere(subject: Subject) -> None:
     assert entries == [(a.name, [0]), (b.name, [0]), (a.name, [1])]
 
 
-def test_L4_who_may_ask_whom(subject: Subject) -> None:
+@pytest.mark.rule("L-4")
+def test_who_may_ask_whom(subject: Subject) -> None:
     """ListOffsetsRequestTest.testListOffsetsErrorCodes, testCurrentEpochValidation."""
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
@@ -110,7 +115,8 @@ def test_L4_who_may_ask_whom(subject: Subject) -> None:
         assert found == [74, same, 75]
 
 
-def test_L4_L5_L6_what_is_not_committed_is_hidden_from_clients_only(subject: Subject) -> None:
+@pytest.mark.rule("L-4", "L-5", "L-6")
+def test_what_is_not_committed_is_hidden_from_clients_only(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(100), stamped(200))
     with held(subject, topic, 1):
@@ -125,8 +131,9 @@ def test_L4_L5_L6_what_is_not_committed_is_hidden_from_clients_only(subject: Sub
             assert told(list_offsets(topic, 250, replica_id=replica_id))[:3] == (0, 2, 300)
 
 
+@pytest.mark.rule("L-6", "L-7")
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_L6_L7_times_within_batches_and_over_batches(subject: Subject, codec: Compression) -> None:
+def test_times_within_batches_and_over_batches(subject: Subject, codec: Compression) -> None:
     """ListOffsetsIntegrationTest, LogOffsetTest."""
     one, three, many = (new_topic(subject) for _ in range(3))
     one.fill(stamped(100, 999, 200, compression=codec))
@@ -143,7 +150,8 @@ def test_L6_L7_times_within_batches_and_over_batches(subject: Subject, codec: Co
     assert told(list_offsets(empty, 0)) == (0, -1, -1, -1)
 
 
-def test_L7_times_that_the_log_sets(subject: Subject) -> None:
+@pytest.mark.rule("L-7")
+def test_times_that_the_log_sets(subject: Subject) -> None:
     one, three = (new_topic(subject, message_timestamp_type="LogAppendTime") for _ in range(2))
     one.fill(stamped(100, 999, 200))
     for timestamp in (100, 999, 200):
@@ -153,7 +161,8 @@ def test_L7_times_that_the_log_sets(subject: Subject) -> None:
     assert told(list_offsets(three, MAX_TIMESTAMP, 7))[:2] == (0, 2)
 
 
-def test_L5_L6_what_lies_below_the_log_start_is_not_found(subject: Subject) -> None:
+@pytest.mark.rule("L-5", "L-6")
+def test_what_lies_below_the_log_start_is_not_found(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(*[stamped(timestamp) for timestamp in (100, 200, 300)])
     records = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, 2)])]

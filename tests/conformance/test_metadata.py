@@ -29,8 +29,9 @@ def by_name(*names: str | None) -> list[MetadataRequestTopic]:
     return [MetadataRequestTopic(name=name) for name in names]
 
 
+@pytest.mark.rule("M-1", "M-5", "M-6")
 @pytest.mark.parametrize("version", range(13))
-def test_M1_M5_M6_every_version_tells_its_fields(subject: Subject, version: int) -> None:
+def test_every_version_tells_its_fields(subject: Subject, version: int) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
     answer = ask(subject, version, by_name(topic.name))
@@ -59,7 +60,8 @@ def test_M1_M5_M6_every_version_tells_its_fields(subject: Subject, version: int)
         assert answer.cluster_authorized_operations == (ANY_CLUSTER_OPERATION if version <= 10 else NOT_ASKED)
 
 
-def test_M1_all_topics_and_none(subject: Subject) -> None:
+@pytest.mark.rule("M-1")
+def test_all_topics_and_none(subject: Subject) -> None:
     topic = new_topic(subject)
     for version in (0, 1, 4, 12):
         everything = ask(subject, version, [] if version == 0 else None)
@@ -69,7 +71,8 @@ def test_M1_all_topics_and_none(subject: Subject) -> None:
         assert ask(subject, version, []).topics == []
 
 
-def test_M2_null_names_and_ids(subject: Subject) -> None:
+@pytest.mark.rule("M-2")
+def test_null_names_and_ids(subject: Subject) -> None:
     topic = new_topic(subject)
     topic_id = topic.topic_id
     odd = [MetadataRequestTopic(name=None, topic_id=bytes(16)), *by_name(topic.name)]
@@ -90,7 +93,8 @@ def test_M2_null_names_and_ids(subject: Subject) -> None:
     ]
 
 
-def test_M3_missing_topics_and_names_that_cannot_be(subject: Subject) -> None:
+@pytest.mark.rule("M-3")
+def test_missing_topics_and_names_that_cannot_be(subject: Subject) -> None:
     legal = "a" * 249, "a.b_c-D9"
     illegal = "", ".", "..", "a" * 250, "a b", "a/b", "é", "a\0"
     for version in (0, 1, 4, 9, 12):
@@ -100,7 +104,8 @@ def test_M3_missing_topics_and_names_that_cannot_be(subject: Subject) -> None:
             assert all(t.partitions == [] for t in found)
 
 
-def test_M7_describe_cluster(subject: Subject) -> None:
+@pytest.mark.rule("M-7")
+def test_describe_cluster(subject: Subject) -> None:
     connection = subject.connect()
     known = ask(subject, 12, None)
     for version in (0, 1):
@@ -126,7 +131,8 @@ def java_hash(text: str) -> int:
     return value
 
 
-def test_M8_coordinators_of_groups(subject: Subject) -> None:
+@pytest.mark.rule("M-8")
+def test_coordinators_of_groups(subject: Subject) -> None:
     """The leader of the partition that the group's name hashes to, in every version."""
     connection = subject.connect()
     first = FindCoordinatorRequest(key="g", key_type=0)
@@ -157,7 +163,8 @@ def leaders_of(topic: Topic) -> list[int] | None:
     return leaders if leaders and min(leaders) >= 0 else None
 
 
-def test_M9_M10_M12_a_broker_says_which_versions_it_serves(subject: Subject) -> None:
+@pytest.mark.rule("M-9", "M-10", "M-12")
+def test_a_broker_says_which_versions_it_serves(subject: Subject) -> None:
     for version in range(5):
         request = ApiVersionsRequest("a", "1") if version >= 3 else ApiVersionsRequest()
         answer = subject.ask(subject.connect(), request, version)
@@ -166,7 +173,8 @@ def test_M9_M10_M12_a_broker_says_which_versions_it_serves(subject: Subject) -> 
         assert {key: offered.get(key) for key in OFFERED_BY_3_9} == OFFERED_BY_3_9
 
 
-def test_M4_M5_N3_N5_a_broker_that_is_down(subject: Subject) -> None:
+@pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
+def test_a_broker_that_is_down(subject: Subject) -> None:
     """MetadataRequestTest.testReplicaDownResponse, FetchFromFollowerIntegrationTest: one stop for all that shows then."""
     led = new_topic(subject, assignment={0: [2]})
     followed = new_topic(subject, assignment={0: [0, 1, 2]})

@@ -54,7 +54,8 @@ def about(subject: Subject, told: int, wanted: int) -> bool:
     return wanted - subject.clock_slack_ms * 10 <= told <= wanted + subject.jitter_ms
 
 
-def test_Q18_a_strict_request_does_what_it_began_and_refuses_the_rest(subject: Subject) -> None:
+@pytest.mark.rule("Q-18")
+def test_a_strict_request_does_what_it_began_and_refuses_the_rest(subject: Subject) -> None:
     """5 + 5 partitions leave one token, for which five more are made; the fourth topic is refused with 89."""
     with mutating(subject) as connection:
         names, codes, throttle_ms = made(subject, connection, 6, 5, 5, 5, 5)
@@ -70,15 +71,17 @@ def test_Q18_a_strict_request_does_what_it_began_and_refuses_the_rest(subject: S
         )
 
 
-def test_Q18_versions_that_do_not_know_the_error_are_served_and_wait(subject: Subject) -> None:
+@pytest.mark.rule("Q-18")
+def test_versions_that_do_not_know_the_error_are_served_and_wait(subject: Subject) -> None:
     with mutating(subject) as connection:
         _, codes, throttle_ms = made(subject, connection, 5, 5, 5, 5, 5)
         assert codes == [0, 0, 0, 0]
         assert about(subject, throttle_ms, (20 - BURST) * 1000)
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "refused"), [(5, True), (4, False)])
-def test_Q18_deleting_pays_for_the_partitions_that_go(subject: Subject, version: int, refused: bool) -> None:
+def test_deleting_pays_for_the_partitions_that_go(subject: Subject, version: int, refused: bool) -> None:
     topics = [new_topic(subject, 8).name for _ in range(3)]
     with mutating(subject) as connection:
         request = DeleteTopicsRequest(topic_names=topics, timeout_ms=10_000)
@@ -88,8 +91,9 @@ def test_Q18_deleting_pays_for_the_partitions_that_go(subject: Subject, version:
         assert about(subject, answer.throttle_time_ms, ((16 if refused else 24) - BURST) * 1000)
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "refused"), [(3, True), (2, False)])
-def test_Q18_new_partitions_pay(subject: Subject, version: int, refused: bool) -> None:
+def test_new_partitions_pay(subject: Subject, version: int, refused: bool) -> None:
     topics = [new_topic(subject).name for _ in range(3)]
     with mutating(subject) as connection:
         wanted = [CreatePartitionsTopic(name, 9, None) for name in topics]
@@ -99,7 +103,8 @@ def test_Q18_new_partitions_pay(subject: Subject, version: int, refused: bool) -
         assert about(subject, answer.throttle_time_ms, ((16 if refused else 24) - BURST) * 1000)
 
 
-def test_Q18_tokens_come_back_and_others_have_their_own(subject: Subject) -> None:
+@pytest.mark.rule("Q-18")
+def test_tokens_come_back_and_others_have_their_own(subject: Subject) -> None:
     with mutating(subject) as connection:
         _, codes, throttle_ms = made(subject, connection, 7, 12)
         assert codes == [0] and throttle_ms == 0  # below zero, but it was not refused
@@ -141,7 +146,8 @@ def served(subject: Subject, connection: Connection, within_ms: float = 400) -> 
     return subject.answer_or_none(connection, within_ms) is not None
 
 
-def test_W12_more_connections_of_an_address_than_allowed_are_closed_at_once(subject: Subject) -> None:
+@pytest.mark.rule("W-12")
+def test_more_connections_of_an_address_than_allowed_are_closed_at_once(subject: Subject) -> None:
     address = "127.0.0.12"
     with broker_settings(subject, max_connections_per_ip_overrides=f"{address}:2"):
         first, second = (subject.connect(0, address=address) for _ in range(2))
@@ -154,7 +160,8 @@ def test_W12_more_connections_of_an_address_than_allowed_are_closed_at_once(subj
         assert served(subject, subject.connect(0, address=address))
 
 
-def test_W13_an_address_that_connects_too_often_is_held_and_closed(subject: Subject) -> None:
+@pytest.mark.rule("W-13")
+def test_an_address_that_connects_too_often_is_held_and_closed(subject: Subject) -> None:
     """A rate of one a second over ten seconds: ten connections, and the eleventh is never served."""
     address = "127.0.0.13"
     with limited(subject, ({"ip": address}, {"connection_creation_rate": 1.0})):
@@ -171,7 +178,8 @@ def test_W13_an_address_that_connects_too_often_is_held_and_closed(subject: Subj
             assert served(subject, subject.connect(0, address=address))
 
 
-def test_W13_a_listener_lets_connections_in_no_faster_than_it_may(subject: Subject) -> None:
+@pytest.mark.rule("W-13")
+def test_a_listener_lets_connections_in_no_faster_than_it_may(subject: Subject) -> None:
     """Above max.connection.creation.rate connections wait at the door, each for a second at most, and are served then."""
     with broker_settings(subject, max_connection_creation_rate="1"):
         waited = []

@@ -13,9 +13,10 @@ from tests.support.wire import batch, fetch, flat
 FIRST_VERSION_WITH_ERROR, FIRST_VERSION_BY_ID = 7, 13
 
 
+@pytest.mark.rule("W-7", "F-15")
 @pytest.mark.parametrize("version", [4, 6, 8, 11, 12, 13, 17])
 @pytest.mark.parametrize("isolation", [2, -1])
-def test_W7_F15_an_isolation_level_that_is_none_is_an_error_of_the_whole_fetch(
+def test_an_isolation_level_that_is_none_is_an_error_of_the_whole_fetch(
     subject: Subject, version: int, isolation: int
 ) -> None:
     topic = new_topic(subject)
@@ -26,15 +27,17 @@ def test_W7_F15_an_isolation_level_that_is_none_is_an_error_of_the_whole_fetch(
     assert [data.error_code for _, data in flat(answer)] == ([] if version >= FIRST_VERSION_BY_ID else [-1])
 
 
-def test_W7_L4_an_isolation_level_that_is_none_is_an_error_of_every_offset(subject: Subject) -> None:
+@pytest.mark.rule("W-7", "L-4")
+def test_an_isolation_level_that_is_none_is_an_error_of_every_offset(subject: Subject) -> None:
     topic = new_topic(subject)
     request = ListOffsetsRequest(-1, 2, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST)])])
     [answer] = subject.ask(topic.connect(), request, 7).topics
     assert [(p.error_code, p.offset) for p in answer.partitions] == [(-1, -1)]
 
 
+@pytest.mark.rule("P-3")
 @pytest.mark.parametrize("version", [3, 9])
-def test_P3_a_partition_that_is_named_twice_takes_the_last_batch_and_is_answered_once(
+def test_a_partition_that_is_named_twice_takes_the_last_batch_and_is_answered_once(
     subject: Subject, version: int
 ) -> None:
     topic = new_topic(subject, 2)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from kafkaproto.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -163,7 +165,8 @@ def earliest(topic: Topic) -> int:
     return int(list_offsets(topic, EARLIEST).offset)
 
 
-def test_E4_L11_records_are_deleted_up_to_an_offset_on_every_replica(subject: Subject) -> None:
+@pytest.mark.rule("E-4", "L-11")
+def test_records_are_deleted_up_to_an_offset_on_every_replica(subject: Subject) -> None:
     topic = new_topic(subject, replication=3)
     topic.fill(*[batch(b"a", b"b", b"c")] * 4)
     assert deleted(subject, topic, 4) == (0, 4)
@@ -177,7 +180,8 @@ def test_E4_L11_records_are_deleted_up_to_an_offset_on_every_replica(subject: Su
     assert earliest(topic) == 12
 
 
-def test_L11_records_that_cannot_be_deleted_are_refused(subject: Subject) -> None:
+@pytest.mark.rule("L-11")
+def test_records_that_cannot_be_deleted_are_refused(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"a", b"b"))
     assert deleted(subject, topic, 3) == (1, -1)
@@ -193,7 +197,8 @@ def test_L11_records_that_cannot_be_deleted_are_refused(subject: Subject) -> Non
     assert found == {elsewhere.name: (6, -1), "no-such-topic": (3, -1)}
 
 
-def test_L11_a_partition_that_is_named_twice_is_asked_for_once(subject: Subject) -> None:
+@pytest.mark.rule("L-11")
+def test_a_partition_that_is_named_twice_is_asked_for_once(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(*[batch(b"a")] * 3)
     asked = [
@@ -205,7 +210,8 @@ def test_L11_a_partition_that_is_named_twice_is_asked_for_once(subject: Subject)
     assert found == [(0, 0, 1), (1, 0, 0)]
 
 
-def test_L11_a_deletion_waits_for_replicas_that_are_held_until_its_time_is_up(subject: Subject) -> None:
+@pytest.mark.rule("L-11")
+def test_a_deletion_waits_for_replicas_that_are_held_until_its_time_is_up(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(*[batch(b"a")] * 4)
     wait_until(subject, lambda: deleted(subject, topic, 1) == (0, 1), "both replicas start at 1")

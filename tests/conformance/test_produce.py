@@ -45,8 +45,9 @@ def patched(data: bytes, at: int, layout: str, value: int, sealed: bool = True) 
     return bytes(made)
 
 
+@pytest.mark.rule("P-1", "P-2")
 @pytest.mark.parametrize("version", range(LATEST + 1))
-def test_P1_P2_every_version_appends_and_answers_with_its_own_fields(subject: Subject, version: int) -> None:
+def test_every_version_appends_and_answers_with_its_own_fields(subject: Subject, version: int) -> None:
     """ProduceRequestTest.testSimpleProduceRequest."""
     topic = new_topic(subject)
     start = 0 if version >= 5 else -1
@@ -56,7 +57,8 @@ def test_P1_P2_every_version_appends_and_answers_with_its_own_fields(subject: Su
     assert (answer.record_errors, answer.error_message, end(topic)) == ([], None, 3)
 
 
-def test_P2_P12_a_log_that_sets_the_time_tells_it(subject: Subject) -> None:
+@pytest.mark.rule("P-2", "P-12")
+def test_a_log_that_sets_the_time_tells_it(subject: Subject) -> None:
     topic = new_topic(subject, message_timestamp_type="LogAppendTime")
     answer = write(topic, batch(b"a", b"b", timestamp=5))
     assert (answer.error_code, answer.base_offset) == (0, 0) and answer.log_append_time_ms > 1_600_000_000_000
@@ -65,7 +67,8 @@ def test_P2_P12_a_log_that_sets_the_time_tells_it(subject: Subject) -> None:
     assert header.is_log_append_time and header.max_timestamp == answer.log_append_time_ms
 
 
-def test_P1_P3_results_of_partitions_that_are_elsewhere_stand_beside_the_others(subject: Subject) -> None:
+@pytest.mark.rule("P-1", "P-3")
+def test_results_of_partitions_that_are_elsewhere_stand_beside_the_others(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0], 1: [1]})
     data = [PartitionProduceData(index, batch(b"v")) for index in (0, 1, 7)]
     asked = ProduceRequest(
@@ -91,7 +94,8 @@ def test_P1_P3_results_of_partitions_that_are_elsewhere_stand_beside_the_others(
             assert (leader.leader_id, where) == (-1, [])
 
 
-def test_P4_X2_a_request_carries_one_batch_of_magic_2(subject: Subject) -> None:
+@pytest.mark.rule("P-4", "X-2")
+def test_a_request_carries_one_batch_of_magic_2(subject: Subject) -> None:
     topic = new_topic(subject)
     good = batch(b"v")
     zstd = batch(b"v", compression=Compression.ZSTD)
@@ -115,7 +119,8 @@ def test_P4_X2_a_request_carries_one_batch_of_magic_2(subject: Subject) -> None:
     assert len(read(topic, 1).records) == len(good)
 
 
-def test_P5_P6_acks_that_are_none_and_topics_that_are_the_brokers_own(subject: Subject) -> None:
+@pytest.mark.rule("P-5", "P-6")
+def test_acks_that_are_none_and_topics_that_are_the_brokers_own(subject: Subject) -> None:
     topic = new_topic(subject)
     for acks in (2, -2, 127):
         assert told(write(topic, batch(b"v"), acks=acks)) == (21, -1, -1, -1)
@@ -126,7 +131,8 @@ def test_P5_P6_acks_that_are_none_and_topics_that_are_the_brokers_own(subject: S
     assert write(internal, batch(b"v"), connection=internal.connect(), partition=0).error_code == 17
 
 
-def test_P8_X2_base_offset_size_and_checksum(subject: Subject) -> None:
+@pytest.mark.rule("P-8", "X-2")
+def test_base_offset_size_and_checksum(subject: Subject) -> None:
     topic = new_topic(subject, max_message_bytes="500")
     for data, error in [
         (patched(batch(b"v"), 0, ">q", 1, sealed=False), 87),
@@ -143,7 +149,8 @@ def test_P8_X2_base_offset_size_and_checksum(subject: Subject) -> None:
     assert told(write(topic, batch_of_bytes(500))) == (0, 0, -1, 0)
 
 
-def test_P9_X2_what_a_header_may_not_claim(subject: Subject) -> None:
+@pytest.mark.rule("P-9", "X-2")
+def test_what_a_header_may_not_claim(subject: Subject) -> None:
     topic = new_topic(subject)
     for data in [
         patched(batch(b"a", b"b"), 23, ">i", 5),
@@ -157,7 +164,8 @@ def test_P9_X2_what_a_header_may_not_claim(subject: Subject) -> None:
     assert end(topic) == 0
 
 
-def test_P2_P10_X2_each_bad_record_is_told_and_all_are_refused(subject: Subject) -> None:
+@pytest.mark.rule("P-2", "P-10", "X-2")
+def test_each_bad_record_is_told_and_all_are_refused(subject: Subject) -> None:
     """ProduceRequestTest.testProduceWithInvalidTimestamp; which errors tell the log start."""
     now = int(write(new_topic(subject, message_timestamp_type="LogAppendTime"), batch(b"v")).log_append_time_ms)
     late = new_topic(subject, message_timestamp_before_max_ms="1000", message_timestamp_after_max_ms="1000")
@@ -175,14 +183,16 @@ def test_P2_P10_X2_each_bad_record_is_told_and_all_are_refused(subject: Subject)
     assert answer.error_message and (end(late), end(compacted)) == (1, 0)
 
 
-def test_P11_a_batch_larger_than_a_segment(subject: Subject) -> None:
+@pytest.mark.rule("P-11")
+def test_a_batch_larger_than_a_segment(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
     answer = write(topic, batch_of_bytes(301))
     assert (answer.error_code, answer.base_offset, end(topic)) == (18, -1, 0)
     assert told(write(topic, batch_of_bytes(300)))[:2] == (0, 0)
 
 
-def test_P12_what_the_leader_writes_into_a_batch(subject: Subject) -> None:
+@pytest.mark.rule("P-12")
+def test_what_the_leader_writes_into_a_batch(subject: Subject) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
     write(topic, data)
@@ -202,7 +212,8 @@ def test_P12_what_the_leader_writes_into_a_batch(subject: Subject) -> None:
     assert read_header(read(unpacked, 0).records).compression == Compression.NONE
 
 
-def test_P13_acks_of_all_wait_for_all_in_sync_or_for_their_time(subject: Subject) -> None:
+@pytest.mark.rule("P-13")
+def test_acks_of_all_wait_for_all_in_sync_or_for_their_time(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     follow(topic, 1, 0)
     with held(subject, topic, 1):
@@ -227,7 +238,8 @@ def test_P13_acks_of_all_wait_for_all_in_sync_or_for_their_time(subject: Subject
         subject.assert_took(answer, 0)
 
 
-def test_P14_W9_acks_of_none_are_never_answered_and_an_error_closes(subject: Subject) -> None:
+@pytest.mark.rule("P-14", "W-9")
+def test_acks_of_none_are_never_answered_and_an_error_closes(subject: Subject) -> None:
     topic = new_topic(subject)
     writer = topic.connect()
     for _ in range(3):
@@ -242,7 +254,8 @@ def test_P14_W9_acks_of_none_are_never_answered_and_an_error_closes(subject: Sub
     assert end(topic) == 3
 
 
-def test_P23_X2_transactional_batches_without_a_transaction(subject: Subject) -> None:
+@pytest.mark.rule("P-23", "X-2")
+def test_transactional_batches_without_a_transaction(subject: Subject) -> None:
     topic = new_topic(subject)
     asked = FindCoordinatorRequest(key="tx", key_type=1)
     wait_until(subject, lambda: subject.ask_once(asked, 3).error_code != 15, "there is a coordinator, or never one")

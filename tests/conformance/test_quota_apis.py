@@ -31,7 +31,8 @@ def described(
     return answer.error_code, [{e.entity_type: e.entity_name for e in entry.entity} for entry in answer.entries]
 
 
-def test_Q19_Q21_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject) -> None:
+@pytest.mark.rule("Q-19", "Q-21")
+def test_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject) -> None:
     """ClientQuotasRequestTest: 11 entities of users and clients and two ips."""
     tag = subject.new_name("q")
     u1, u2, u3, c1, c2, c3 = (f"{tag}-{name}" for name in ("user-1", "user-2", "user-3", "client-1", "client-2", "c"))
@@ -83,6 +84,7 @@ def test_Q19_Q21_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject)
     wait_until(subject, lambda: count() == 0, "entities without values do not exist")
 
 
+@pytest.mark.rule("Q-21")
 @pytest.mark.parametrize(
     ("components", "error_code"),
     [
@@ -96,12 +98,13 @@ def test_Q19_Q21_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject)
         ([("user-group", EXACT, "x")], 35),
     ],
 )
-def test_Q21_filters_that_make_no_sense(
+def test_filters_that_make_no_sense(
     subject: Subject, components: list[tuple[str, int, str | None]], error_code: int
 ) -> None:
     assert described(subject, *components) == (error_code, None)
 
 
+@pytest.mark.rule("Q-20")
 @pytest.mark.parametrize(
     ("entity", "values"),
     [
@@ -121,7 +124,7 @@ def test_Q21_filters_that_make_no_sense(
     ],
     ids=str,
 )
-def test_Q20_what_cannot_be_is_refused_and_harms_no_other(
+def test_what_cannot_be_is_refused_and_harms_no_other(
     subject: Subject, entity: Entity, values: dict[str, float | None]
 ) -> None:
     good: Entity = {CLIENT: subject.new_name("good")}
@@ -134,7 +137,8 @@ def test_Q20_what_cannot_be_is_refused_and_harms_no_other(
     alter_quotas(subject, (good, {PRODUCE: None}))
 
 
-def test_Q20_a_key_twice_a_value_that_is_not_there_and_validation_only(subject: Subject) -> None:
+@pytest.mark.rule("Q-20")
+def test_a_key_twice_a_value_that_is_not_there_and_validation_only(subject: Subject) -> None:
     name = subject.new_name("v")
     entity: Entity = {CLIENT: name}
     twice = AlterClientQuotasRequestEntryData(

@@ -85,11 +85,12 @@ def request_of(connection: Connection, topic: str, size: int, acks: int = 1) -> 
 # ---- the arithmetic ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("Q-6", "Q-7", "T-1")
 @pytest.mark.parametrize(
     ("bound", "request_bytes", "throttle_ms"),
     [(10_000, 105_000, 500), (10_000, 100_000, 0), (10_000, 100_010, 1), (1024, 20_480, 10_000), (1000, 15_000, 5000)],
 )
-def test_Q6_Q7_T1_the_first_request_of_a_client_is_throttled_for_what_is_above_ten_seconds(
+def test_the_first_request_of_a_client_is_throttled_for_what_is_above_ten_seconds(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
     """Scenario 13: whatever the clock, as nothing was recorded before."""
@@ -123,7 +124,8 @@ TIMELINE = sorted(
 )
 
 
-def test_Q2_Q3_Q4_Q7_windows_and_what_follows_from_them(subject: Subject) -> None:
+@pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
+def test_windows_and_what_follows_from_them(subject: Subject) -> None:
     """Scenarios 14 and 15, side by side as they take eleven seconds."""
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
@@ -140,7 +142,8 @@ def test_Q2_Q3_Q4_Q7_windows_and_what_follows_from_them(subject: Subject) -> Non
                 assert told == step.exact_ms, step
 
 
-def test_Q10_a_changed_bound_holds_at_once_for_what_was_recorded_before(subject: Subject) -> None:
+@pytest.mark.rule("Q-10")
+def test_a_changed_bound_holds_at_once_for_what_was_recorded_before(subject: Subject) -> None:
     """ClientQuotaManagerTest.testQuotaParsing, over a socket."""
     payer = Payer(subject, new_topic(subject), 2000.0)
     with limited(subject, (payer.entity, {PRODUCE: 2000.0})):
@@ -157,7 +160,8 @@ def test_Q10_a_changed_bound_holds_at_once_for_what_was_recorded_before(subject:
     assert payer.produce(200) == 0  # removed
 
 
-def test_Q11_T12_T3_every_request_pays_whatever_becomes_of_it(subject: Subject) -> None:
+@pytest.mark.rule("Q-11", "T-12", "T-3")
+def test_every_request_pays_whatever_becomes_of_it(subject: Subject) -> None:
     """A produce to a partition that does not exist, and one that asks for no answer."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
@@ -177,7 +181,8 @@ def test_Q11_T12_T3_every_request_pays_whatever_becomes_of_it(subject: Subject) 
         assert size - 10_000 - subject.jitter_ms - subject.clock_slack_ms <= waited <= size + 1000 + subject.slack_ms
 
 
-def test_T12_Q11_a_produce_that_is_refused_whole_does_not_come_to_where_bytes_are_charged(subject: Subject) -> None:
+@pytest.mark.rule("T-12", "Q-11")
+def test_a_produce_that_is_refused_whole_does_not_come_to_where_bytes_are_charged(subject: Subject) -> None:
     """Bytes in which no batch can begin, of one partition: the answer is made before the quota of bytes is asked (`KafkaApis.handleError`)."""
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
@@ -190,10 +195,9 @@ def test_T12_Q11_a_produce_that_is_refused_whole_does_not_come_to_where_bytes_ar
 # ---- the mute ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("T-1", "T-6", "T-7", "T-8")
 @pytest.mark.parametrize("version", [0, 1, 5, 6, 9, 11])
-def test_T1_T6_T7_T8_the_answer_comes_at_once_and_the_next_one_when_the_time_is_over(
-    subject: Subject, version: int
-) -> None:
+def test_the_answer_comes_at_once_and_the_next_one_when_the_time_is_over(subject: Subject, version: int) -> None:
     """Scenario 16. Versions that cannot tell are muted as well."""
     payer = Payer(subject, new_topic(subject), 10_000.0)
     with limited(subject, (payer.entity, {PRODUCE: 10_000.0})):
@@ -224,7 +228,8 @@ def test_T1_T6_T7_T8_the_answer_comes_at_once_and_the_next_one_when_the_time_is_
         )
 
 
-def test_T9_X5_a_client_that_reconnects_is_served_at_once_and_pays_more(subject: Subject) -> None:
+@pytest.mark.rule("T-9", "X-5")
+def test_a_client_that_reconnects_is_served_at_once_and_pays_more(subject: Subject) -> None:
     payer = Payer(subject, new_topic(subject), 1000.0)
     with limited(subject, (payer.entity, {PRODUCE: 1000.0})):
         first = payer.produce(12_000)
@@ -243,7 +248,8 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
     return answer, now_ms
 
 
-def test_T4_Q12_Q13_Q14_a_fetch_above_the_quota_is_empty_and_comes_when_it_has_waited(subject: Subject) -> None:
+@pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
+def test_a_fetch_above_the_quota_is_empty_and_comes_when_it_has_waited(subject: Subject) -> None:
     """Scenario 17: ten seconds' worth of records, and 50 ms of overhead and batch above them."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 1000.0)
@@ -266,7 +272,8 @@ def sized(subject: Subject, topic: Topic) -> bytes:
     return subject.answer(connection).data[4:]
 
 
-def test_Q14_a_batch_of_more_than_twelve_seconds_never_comes(subject: Subject) -> None:
+@pytest.mark.rule("Q-14")
+def test_a_batch_of_more_than_twelve_seconds_never_comes(subject: Subject) -> None:
     """Scenario 17: 250 B/s and an answer of 4096 bytes."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)
@@ -303,7 +310,8 @@ def throttled_for_time(subject: Subject, client_id: str) -> int:
     raise AssertionError("it was never throttled")
 
 
-def test_T2_Q6_Q15_request_time_is_throttled_for_one_window_at_most(subject: Subject) -> None:
+@pytest.mark.rule("T-2", "Q-6", "Q-15")
+def test_request_time_is_throttled_for_one_window_at_most(subject: Subject) -> None:
     """Scenario 20: a ten-thousandth of a thread."""
     payer = Payer(subject, new_topic(subject), 0.0)
     with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):
@@ -311,7 +319,8 @@ def test_T2_Q6_Q15_request_time_is_throttled_for_one_window_at_most(subject: Sub
     assert min(told) > 0 and max(told) <= 1000
 
 
-def test_T3_the_larger_of_bytes_and_request_time_counts(subject: Subject) -> None:
+@pytest.mark.rule("T-3")
+def test_the_larger_of_bytes_and_request_time_counts(subject: Subject) -> None:
     """Scenario 20."""
     payer = Payer(subject, new_topic(subject), 1.0)
     with limited(subject, (payer.entity, {PRODUCE: 1.0, PERCENT: 0.01})), subject.request_cost("Produce", 100.0):
@@ -340,7 +349,8 @@ def bound_of(subject: Subject, topic: Topic, client_id: str) -> float:
     return float(round(size / (told + 10_000) * 1000, -2)) if told else float("inf")
 
 
-def test_Q8_the_most_specific_of_eight_levels_counts(subject: Subject) -> None:
+@pytest.mark.rule("Q-8")
+def test_the_most_specific_of_eight_levels_counts(subject: Subject) -> None:
     """The precedence of KIP-55, from the least to the most specific: each new level takes over for whom it names."""
     topic = new_topic(subject)
     given = [subject.new_name("given") for _ in LEVELS]
@@ -375,7 +385,8 @@ def test_Q8_the_most_specific_of_eight_levels_counts(subject: Subject) -> None:
         subject.pass_ms(UNTIL_KNOWN_MS)
 
 
-def test_Q8_all_clients_of_a_user_share_its_sensor_and_those_of_a_pair_have_their_own(subject: Subject) -> None:
+@pytest.mark.rule("Q-8")
+def test_all_clients_of_a_user_share_its_sensor_and_those_of_a_pair_have_their_own(subject: Subject) -> None:
     topic = new_topic(subject)
     names = [subject.new_name("shared") for _ in range(2)]
 
@@ -391,7 +402,8 @@ def test_Q8_all_clients_of_a_user_share_its_sensor_and_those_of_a_pair_have_thei
         assert second - first >= 7500
 
 
-def test_D9_Q9_an_empty_client_id_and_the_default_quota(subject: Subject) -> None:
+@pytest.mark.rule("D9", "Q-9")
+def test_an_empty_client_id_and_the_default_quota(subject: Subject) -> None:
     topic = new_topic(subject)
     with limited(subject, ({CLIENT: None}, {PRODUCE: 10_000.0})):
         told = []

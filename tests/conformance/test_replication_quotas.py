@@ -99,7 +99,8 @@ def got(topic: Topic, broker_id: int = 1, offset: int = 0) -> int:
     return len(data.records)
 
 
-def test_R4_R5_R8_D11_who_is_out_of_sync_gets_nothing_until_the_window_has_passed(subject: Subject) -> None:
+@pytest.mark.rule("R-4", "R-5", "R-8", "D11")
+def test_who_is_out_of_sync_gets_nothing_until_the_window_has_passed(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE):
         set_list(topic, LEADERS, "0:0")
         begun = subject.now_ms()
@@ -113,7 +114,8 @@ def test_R4_R5_R8_D11_who_is_out_of_sync_gets_nothing_until_the_window_has_passe
         assert subject.now_ms() - begun <= FORGIVEN_MS + 2000
 
 
-def test_R1_R2_R12_D10_lists_name_the_senders_broker_and_changes_act_at_once(subject: Subject) -> None:
+@pytest.mark.rule("R-1", "R-2", "R-12", "D10")
+def test_lists_name_the_senders_broker_and_changes_act_at_once(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE, None):
         set_list(topic, LEADERS, "*")
         assert [got(topic), got(topic)] == [800_000, 0]
@@ -133,7 +135,8 @@ def test_R1_R2_R12_D10_lists_name_the_senders_broker_and_changes_act_at_once(sub
             assert alter(subject, TOPIC, topic.name, leader_replication_throttled_replicas=wrong) == 40, wrong
 
 
-def test_R6_R12_a_parked_fetch_is_not_woken_by_what_is_throttled_nor_by_a_new_rate(subject: Subject) -> None:
+@pytest.mark.rule("R-6", "R-12")
+def test_a_parked_fetch_is_not_woken_by_what_is_throttled_nor_by_a_new_rate(subject: Subject) -> None:
     with out_of_sync(subject) as topic:
         with limited(subject, LEADER_RATE, RATE):
             set_list(topic, LEADERS, "*")
@@ -156,8 +159,9 @@ def test_R6_R12_a_parked_fetch_is_not_woken_by_what_is_throttled_nor_by_a_new_ra
         assert len(data.records) >= 500_000
 
 
+@pytest.mark.rule("R-3", "R-7")
 @pytest.mark.parametrize("key", [LEADERS, FOLLOWERS])
-def test_R3_R7_a_throttled_move_takes_its_time(subject: Subject, key: str) -> None:
+def test_a_throttled_move_takes_its_time(subject: Subject, key: str) -> None:
     """2 MB at 500 kB/s; what comes with the first fetch is free until the second is asked for."""
     topic = new_topic(subject, assignment={0: [0]})
     topic.fill(*[batch_of_bytes(100_000)] * 20)

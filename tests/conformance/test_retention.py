@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import Batch, NewRecord, batches, build_batch, records
 from tests.support.conformance.scene import Topic, new_topic, wait_until
@@ -65,7 +67,8 @@ def log_of(topic: Topic) -> list[Batch]:
     return found
 
 
-def test_N15_the_oldest_segments_go_when_all_in_them_is_too_old(subject: Subject) -> None:
+@pytest.mark.rule("N-15")
+def test_the_oldest_segments_go_when_all_in_them_is_too_old(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes=ONE_EACH, retention_ms=str(HOUR_MS // 2))
     now = now_ms(subject)
     topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now), at(now - HOUR_MS), at(now))
@@ -75,7 +78,8 @@ def test_N15_the_oldest_segments_go_when_all_in_them_is_too_old(subject: Subject
     assert errors(subject.ask(topic.connect(), fetch((topic.name, 0, 1)), 11)) == [1]
 
 
-def test_N15_followers_delete_too(subject: Subject) -> None:
+@pytest.mark.rule("N-15")
+def test_followers_delete_too(subject: Subject) -> None:
     topic = new_topic(subject, replication=3, segment_bytes=ONE_EACH, retention_ms=str(HOUR_MS // 2))
     now = now_ms(subject)
     topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now))
@@ -132,14 +136,16 @@ def reads(topic: Topic) -> list[list[int]]:
     return found
 
 
-def test_F14_a_segment_ends_by_the_time_of_its_batches(subject: Subject) -> None:
+@pytest.mark.rule("F-14")
+def test_a_segment_ends_by_the_time_of_its_batches(subject: Subject) -> None:
     topic = new_topic(subject, segment_ms="1000")
     now = now_ms(subject)
     topic.fill(*(at(now + later) for later in (0, 1000, -5000, 1001, 1500, 2001, 2002, 900_000, 0)))
     assert reads(topic) == [[0, 1, 2], [3, 4, 5], [6], [7, 8]]
 
 
-def test_F14_a_segment_ends_by_its_size(subject: Subject) -> None:
+@pytest.mark.rule("F-14")
+def test_a_segment_ends_by_its_size(subject: Subject) -> None:
     now = now_ms(subject)
     topic = new_topic(subject, segment_bytes=str(3 * len(at(now))))
     topic.fill(*[at(now)] * 7)
@@ -210,7 +216,8 @@ def test_tombstones_stay_for_a_time_after_they_were_first_cleaned(subject: Subje
     assert log_of(topic)[0].header.delete_horizon_ms == horizon_ms
 
 
-def test_P17_an_empty_batch_keeps_the_last_sequence_of_a_producer(subject: Subject) -> None:
+@pytest.mark.rule("P-17")
+def test_an_empty_batch_keeps_the_last_sequence_of_a_producer(subject: Subject) -> None:
     topic = new_topic(subject, **COMPACT)
     now = now_ms(subject)
 

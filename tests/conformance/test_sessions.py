@@ -67,8 +67,9 @@ def outcome(answer: Any) -> tuple[int, int, list[Any]]:
     return answer.error_code, answer.session_id, answer.responses
 
 
+@pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
-def test_S1_S2_S3_S4_S14_a_life(subject: Subject, version: int) -> None:
+def test_a_life(subject: Subject, version: int) -> None:
     """FetchSessionTest.testFetchRequests."""
     topic = new_topic(subject, 2)
     both = (topic.name, 0, 0), (topic.name, 1, 0)
@@ -91,13 +92,15 @@ def test_S1_S2_S3_S4_S14_a_life(subject: Subject, version: int) -> None:
     assert outcome(session.ask(session=(renewed.session_id, 1))) == (70, 0, [])
 
 
-def test_S1_before_version_7_there_are_no_sessions(subject: Subject) -> None:
+@pytest.mark.rule("S-1")
+def test_before_version_7_there_are_no_sessions(subject: Subject) -> None:
     topic = new_topic(subject)
     answer = subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 6)
     assert (answer.session_id, len(flat(answer))) == (0, 1)
 
 
-def test_S4_S6_a_step_changes_what_it_lists_and_answers_what_is_new(subject: Subject) -> None:
+@pytest.mark.rule("S-4", "S-6")
+def test_a_step_changes_what_it_lists_and_answers_what_is_new(subject: Subject) -> None:
     topic = new_topic(subject, 2, cleanup_policy="delete")
     name, size = topic.name, len(batch(b"v"))
     session = Session(topic)
@@ -128,7 +131,8 @@ def test_S4_S6_a_step_changes_what_it_lists_and_answers_what_is_new(subject: Sub
     assert told(session.step((name, 0, 4))) == [(0, 0, size)]
 
 
-def test_S5_a_session_without_partitions_ends(subject: Subject) -> None:
+@pytest.mark.rule("S-5")
+def test_a_session_without_partitions_ends(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     session = Session(topic)
     session.step((topic.name, 0, 0), (topic.name, 1, 0))
@@ -140,8 +144,9 @@ def test_S5_a_session_without_partitions_ends(subject: Subject) -> None:
     assert outcome(session.ask(session=(empty.session_id, 1))) == (0, 0, [])
 
 
+@pytest.mark.rule("S-3")
 @pytest.mark.parametrize("version", [12, 13])
-def test_S3_names_and_ids_do_not_go_together(subject: Subject, version: int) -> None:
+def test_names_and_ids_do_not_go_together(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     session = Session(topic, version)
     session.step((topic.name, 0, 0))
@@ -152,7 +157,8 @@ def test_S3_names_and_ids_do_not_go_together(subject: Subject, version: int) -> 
     assert session.step().error_code == 0
 
 
-def test_S6_S7_S14_a_partition_in_error_is_told_until_it_is_healed_and_once_more(subject: Subject) -> None:
+@pytest.mark.rule("S-6", "S-7", "S-14")
+def test_a_partition_in_error_is_told_until_it_is_healed_and_once_more(subject: Subject) -> None:
     """FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12."""
     foo = new_topic(subject, 2)
     later = subject.new_name()
@@ -174,7 +180,8 @@ def test_S6_S7_S14_a_partition_in_error_is_told_until_it_is_healed_and_once_more
     assert flat(session.step()) == []
 
 
-def test_S11_ids_that_are_not_known_stay_in_the_session(subject: Subject) -> None:
+@pytest.mark.rule("S-11")
+def test_ids_that_are_not_known_stay_in_the_session(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic, 13)
     session.ids["ghost"] = b"\x02" * 16
@@ -184,7 +191,8 @@ def test_S11_ids_that_are_not_known_stay_in_the_session(subject: Subject) -> Non
         assert [(t.topic_id, t.partitions[0].error_code) for t in answer.responses] == [(b"\x02" * 16, 100)]
 
 
-def test_S8_who_was_overtaken_while_it_waited_is_told_so(subject: Subject) -> None:
+@pytest.mark.rule("S-8")
+def test_who_was_overtaken_while_it_waited_is_told_so(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic)
     session.step((topic.name, 0, 0))
@@ -198,7 +206,8 @@ def test_S8_who_was_overtaken_while_it_waited_is_told_so(subject: Subject) -> No
     assert len(flat(session.step())) == 1
 
 
-def test_S9_who_returned_records_goes_to_the_end(subject: Subject) -> None:
+@pytest.mark.rule("S-9")
+def test_who_returned_records_goes_to_the_end(subject: Subject) -> None:
     """FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly, seen through a limit for one batch."""
     topic = new_topic(subject, 3)
     name = topic.name
@@ -214,7 +223,8 @@ def test_S9_who_returned_records_goes_to_the_end(subject: Subject) -> None:
     assert told(session.step((name, 0, 0), max_bytes=300)) == [(0, 0, 100), (2, 0, 100), (1, 0, 100)]
 
 
-def test_S6_F28_a_step_waits_as_any_fetch_does(subject: Subject) -> None:
+@pytest.mark.rule("S-6", "F-28")
+def test_a_step_waits_as_any_fetch_does(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     session = Session(topic)
     session.step((topic.name, 0, 0), (topic.name, 1, 0))
@@ -229,7 +239,8 @@ def test_S6_F28_a_step_waits_as_any_fetch_does(subject: Subject) -> None:
     assert sizes(subject.answer(session.connection, 5000).message) == [100]
 
 
-def test_S10_T1_T4_T7_X5_a_throttled_step_gives_nothing_and_loses_nothing(subject: Subject) -> None:
+@pytest.mark.rule("S-10", "T-1", "T-4", "T-7", "X-5")
+def test_a_throttled_step_gives_nothing_and_loses_nothing(subject: Subject) -> None:
     """A batch a little larger than ten seconds of quota: throttled once; the next step, sent at once, is answered with it later.
 
     The window begins with the session and grows until the throttled step, on a wall clock.
@@ -250,7 +261,8 @@ def test_S10_T1_T4_T7_X5_a_throttled_step_gives_nothing_and_loses_nothing(subjec
         assert (told(delivered), delivered.throttle_time_ms) == ([(0, 0, 10_800)], 0)
 
 
-def test_S11_F24_a_topic_that_is_made_again_has_another_id(subject: Subject) -> None:
+@pytest.mark.rule("S-11", "F-24")
+def test_a_topic_that_is_made_again_has_another_id(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic, 13)
     session.step((topic.name, 0, 0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kafkaproto.records.batch import records
 from tests.support.conformance.client import Connection
 from tests.support.conformance.scene import Topic, limited, new_topic
@@ -16,7 +18,8 @@ REQUEST_MAX_BYTES = 65_536
 IDLE_MS = 2000
 
 
-def test_F4_the_brokers_limit_cuts_what_requests_wish(subject: Subject) -> None:
+@pytest.mark.rule("F-4")
+def test_the_brokers_limit_cuts_what_requests_wish(subject: Subject) -> None:
     """FetchRequestMaxBytesTest."""
     topic = new_topic(subject)
     lengths = 1, 500, 1040, 500, 50
@@ -34,7 +37,8 @@ def test_F4_the_brokers_limit_cuts_what_requests_wish(subject: Subject) -> None:
         assert found == wanted
 
 
-def test_F4_F5_more_minimum_bytes_than_the_limit_allows_means_the_limit(subject: Subject) -> None:
+@pytest.mark.rule("F-4", "F-5")
+def test_more_minimum_bytes_than_the_limit_allows_means_the_limit(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(*[batch(b"x" * 500)] * 3)
     connection = topic.connect()
@@ -54,7 +58,8 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
     return int(answer.session_id)
 
 
-def test_S12_S13_without_a_slot_a_fetch_succeeds_and_only_followers_take_anothers(subject: Subject) -> None:
+@pytest.mark.rule("S-12", "S-13")
+def test_without_a_slot_a_fetch_succeeds_and_only_followers_take_anothers(subject: Subject) -> None:
     """The slots are shards of two, dealt in turn (since 3.8), so the first 16 sessions of a quiet broker all find one."""
     topic = new_topic(subject, 2)
     topic.fill(batch(b"v"))
@@ -76,7 +81,8 @@ def test_S12_S13_without_a_slot_a_fetch_succeeds_and_only_followers_take_another
         subject.ask(connection, fetch(session=(one, -1)), 11)
 
 
-def test_W1_a_frame_above_the_brokers_limit_is_closed_as_soon_as_its_length_is_read(subject: Subject) -> None:
+@pytest.mark.rule("W-1")
+def test_a_frame_above_the_brokers_limit_is_closed_as_soon_as_its_length_is_read(subject: Subject) -> None:
     topic = new_topic(subject)
     room = REQUEST_MAX_BYTES - (len(topic.connect().frame(produce(topic.name, batch_of_bytes(9000)), 9)) - 4 - 9000) - 2
     fits = topic.connect()
@@ -89,7 +95,8 @@ def test_W1_a_frame_above_the_brokers_limit_is_closed_as_soon_as_its_length_is_r
     assert subject.closed(too_big)
 
 
-def test_W11_T11_who_is_silent_too_long_is_closed_also_in_a_long_poll(subject: Subject) -> None:
+@pytest.mark.rule("W-11", "T-11")
+def test_who_is_silent_too_long_is_closed_also_in_a_long_poll(subject: Subject) -> None:
     """Looked at in turn, at most 300 ms late in Kafka; whoever speaks stays."""
     topic = new_topic(subject)
     silent, waiting, speaking = (topic.connect() for _ in range(3))
@@ -102,7 +109,8 @@ def test_W11_T11_who_is_silent_too_long_is_closed_also_in_a_long_poll(subject: S
     subject.ask(speaking, fetch((topic.name, 0, 0)), 11)
 
 
-def test_T11_T7_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped(subject: Subject) -> None:
+@pytest.mark.rule("T-11", "T-7")
+def test_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped(subject: Subject) -> None:
     """Scenario 18: muted for five seconds, silent for two; the request behind it is never looked at."""
     topic = new_topic(subject)
     client_id = subject.new_name("idle")

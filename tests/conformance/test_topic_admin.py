@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+import pytest
+
 from kafkaproto.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -103,7 +105,8 @@ def test_an_election_of_no_known_kind_is_refused_for_each_partition(subject: Sub
     assert elected(subject, 2, *asked_for) == (42, refused)
 
 
-def test_E2_L4_F25_no_epoch_is_minus_one_and_what_is_below_is_old(subject: Subject) -> None:
+@pytest.mark.rule("E-2", "L-4", "F-25")
+def test_no_epoch_is_minus_one_and_what_is_below_is_old(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     epochs = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, -2, 0)])])

@@ -13,7 +13,8 @@ from kafkaproto.messages.fetch import FETCH_REQUEST_V11, FETCH_RESPONSE_V11, Fet
 from kafkaproto.releases import versions
 
 
-def test_M10_all_versions_that_kafka_3_9_and_4_2_offer_are_there() -> None:
+@pytest.mark.rule("M-10")
+def test_all_versions_that_kafka_3_9_and_4_2_offer_are_there() -> None:
     wanted: dict[int, set[int]] = {}
     for release in ("3.9", "4.2"):
         for key, (low, high) in versions(release).items():

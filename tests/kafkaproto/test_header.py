@@ -21,15 +21,17 @@ def decoded(data: bytes) -> tuple[RequestHeader, int]:
     return decode_request_header(memoryview(data), 0, len(data))
 
 
-def test_W2_the_header_is_flexible_when_the_version_is_and_the_client_id_never_is() -> None:
+@pytest.mark.rule("W-2")
+def test_the_header_is_flexible_when_the_version_is_and_the_client_id_never_is() -> None:
     plain = bytes.fromhex("0003 0008 00000007 0002 6d65".replace(" ", ""))
     assert decoded(plain + b"body") == (RequestHeader(3, 8, 7, "me"), len(plain))
     flexible = bytes.fromhex("0003 0009 00000007 0002 6d65 01 05 01 ff".replace(" ", ""))
     assert decoded(flexible + b"body") == (RequestHeader(3, 9, 7, "me", [(5, b"\xff")]), len(flexible))
 
 
+@pytest.mark.rule("W-2")
 @pytest.mark.parametrize("api_key", APIS)
-def test_W2_header_versions_of_every_api(api_key: int) -> None:
+def test_header_versions_of_every_api(api_key: int) -> None:
     info = APIS[api_key]
     for version in range(info.min_version, info.max_version + 1):
         flexible = info.first_flexible is not None and version >= info.first_flexible
@@ -38,7 +40,8 @@ def test_W2_header_versions_of_every_api(api_key: int) -> None:
         assert response_header_version(api_key, version) == (1 if flexible and api_key != 18 else 0)
 
 
-def test_W2_the_answer_to_api_versions_always_has_header_0() -> None:
+@pytest.mark.rule("W-2")
+def test_the_answer_to_api_versions_always_has_header_0() -> None:
     out = bytearray()
     encode_response_header(18, 4, 9, out)
     assert out == b"\x00\x00\x00\x09"
@@ -47,18 +50,21 @@ def test_W2_the_answer_to_api_versions_always_has_header_0() -> None:
     assert decode_response_header(3, 9, memoryview(out), 4, 9)[0].correlation_id == 9
 
 
-def test_W3_the_header_of_an_unknown_version_is_read_as_the_newest() -> None:
+@pytest.mark.rule("W-3")
+def test_the_header_of_an_unknown_version_is_read_as_the_newest() -> None:
     data = bytes.fromhex("0012 0063 00000007 ffff 00".replace(" ", ""))
     assert decoded(data) == (RequestHeader(18, 99, 7, None), len(data))
 
 
+@pytest.mark.rule("W-3")
 @pytest.mark.parametrize("api_key", [-1, 4, 999, 32767])
-def test_W3_the_header_of_an_unknown_api_cannot_be_read(api_key: int) -> None:
+def test_the_header_of_an_unknown_api_cannot_be_read(api_key: int) -> None:
     with pytest.raises(DecodeError, match="api_key"):
         decoded(api_key.to_bytes(2, "big", signed=True) + bytes(30))
 
 
-def test_W6_a_header_that_is_cut_off_raises() -> None:
+@pytest.mark.rule("W-6")
+def test_a_header_that_is_cut_off_raises() -> None:
     out = bytearray()
     encode_request_header(RequestHeader(3, 9, 7, "client", [(1, b"x")]), out)
     for end in range(len(out)):

@@ -43,16 +43,18 @@ def decode_or_refuse(entry: Entry, data: bytes) -> Any:
         return None
 
 
+@pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_W5_every_truncation_raises(entry: Entry) -> None:
+def test_every_truncation_raises(entry: Entry) -> None:
     data = small_bytes(entry)
     for length in range(len(data)):
         with pytest.raises(DecodeError):
             entry.layout.decode(data[:length])
 
 
+@pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_W5_a_message_that_ends_before_its_buffer_does_is_not_read_on(entry: Entry) -> None:
+def test_a_message_that_ends_before_its_buffer_does_is_not_read_on(entry: Entry) -> None:
     data = small_bytes(entry)
     buffer = memoryview(data + data)
     for end in range(0, len(data), 7):
@@ -139,8 +141,9 @@ def negatives(prefix: Prefix) -> list[bytes]:
     return [b"\xff\xfe", b"\x80\x00"] if prefix.of.width == "h" else [b"\xff\xff\xff\xfe", b"\x80\x00\x00\x00"]
 
 
+@pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_W5_a_bomb_at_any_count_or_length_is_refused_with_the_name_of_the_field(entry: Entry) -> None:
+def test_a_bomb_at_any_count_or_length_is_refused_with_the_name_of_the_field(entry: Entry) -> None:
     data = small_bytes(entry)
     for prefix in prefixes(entry, data):
         for bomb in bombs(prefix):
@@ -173,8 +176,9 @@ def test_one_more_or_less_than_there_is_moves_what_follows_and_does_no_harm(entr
             decode_or_refuse(entry, bytes(changed))
 
 
+@pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ENDS, ids=lambda entry: entry.id)
-def test_W5_bombs_are_refused_before_anything_is_allocated(entry: Entry) -> None:
+def test_bombs_are_refused_before_anything_is_allocated(entry: Entry) -> None:
     data = small_bytes(entry)
     armed = [data[: p.start] + bomb + data[p.end :] for p in prefixes(entry, data) for bomb in bombs(p)]
     for bomb in armed:
@@ -238,6 +242,7 @@ def drop_tags(entry: Entry, obj: Any) -> Any:
     return obj
 
 
+@pytest.mark.rule("W-6")
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -247,7 +252,7 @@ def drop_tags(entry: Entry, obj: Any) -> Any:
         ("JoinGroupResponse-v0", b"\x00" * 12 + INT32_MAX),
     ],
 )
-def test_W6_more_items_than_bytes_left_raise_and_say_so(name: str, data: bytes) -> None:
+def test_more_items_than_bytes_left_raise_and_say_so(name: str, data: bytes) -> None:
     entry = next(entry for entry in ENTRIES if entry.id == name)
     with pytest.raises(DecodeError, match=r"a length of 214748364\d|a length of 4294967294"):
         entry.layout.decode(data)

@@ -33,7 +33,8 @@ from tests.support.codec.example import EXAMPLE
 EMPTY_REQUEST = b"\x01\x01"  # two empty compact strings
 
 
-def test_W16_an_unknown_tag_is_kept_and_written_back() -> None:
+@pytest.mark.rule("W-16")
+def test_an_unknown_tag_is_kept_and_written_back() -> None:
     data = EMPTY_REQUEST + b"\x01\x63\x03abc"
     request = API_VERSIONS_REQUEST_V3.decode(data)
     assert request.unknown_tagged_fields == [(99, b"abc")]

@@ -50,8 +50,9 @@ def test_the_definitions_are_those_of_the_jars() -> None:
     assert not any("about" in json.loads(text) for text in ours.values())
 
 
+@pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
-def test_X1_both_write_and_read_the_same_bytes_and_the_same_json(oracle: Oracle, newer: Oracle, entry: Entry) -> None:
+def test_both_write_and_read_the_same_bytes_and_the_same_json(oracle: Oracle, newer: Oracle, entry: Entry) -> None:
     instances = Instances(entry)
     # the newer release counts the versions of a key from 0; the number in front of it is what the older one counts
     version = 0 if entry.name in KEYS else entry.version

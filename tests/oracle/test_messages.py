@@ -22,8 +22,9 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 MUTATIONS = 60
 
 
+@pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_X1_both_write_and_read_the_same_bytes_and_the_same_json(releases: Releases, entry: Entry) -> None:
+def test_both_write_and_read_the_same_bytes_and_the_same_json(releases: Releases, entry: Entry) -> None:
     kafkas = releases.having(entry.name, entry.version)
     assert kafkas
     instances = Instances(entry)
@@ -71,8 +72,9 @@ def test_a_field_that_another_version_lacks_is_dropped_or_refused_as_in_kafka(re
     assert refused or name not in {"FetchRequest", "FetchResponse", "MetadataRequest", "OffsetFetchRequest"}
 
 
+@pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_W5_damaged_bytes_are_refused_where_kafka_refuses_them(releases: Releases, entry: Entry) -> None:
+def test_damaged_bytes_are_refused_where_kafka_refuses_them(releases: Releases, entry: Entry) -> None:
     chance = random.Random(entry.id)
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "small"))
     for _ in range(MUTATIONS if whole else 0):

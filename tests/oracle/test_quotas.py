@@ -65,8 +65,9 @@ def amount(rng: Random, bound: float) -> float:
     return rng.random() * bound * rng.choice((0.1, 1, 15))
 
 
+@pytest.mark.rule("Q-6")
 @pytest.mark.parametrize("seed", range(24))
-def test_Q6_rates_windows_and_throttle_times_equal_those_of_kafkas_sensors(quotas: QuotaOracle, seed: int) -> None:
+def test_rates_windows_and_throttle_times_equal_those_of_kafkas_sensors(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_ms = rng.choice(((11, 1000), (11, 1000), (2, 1000), (1, 1000), (3, 30_000), (5, 7)))
     bound, now_ms, steps = 500.0, START_MS, []
@@ -87,8 +88,9 @@ def test_Q6_rates_windows_and_throttle_times_equal_those_of_kafkas_sensors(quota
     assert 100 < throttled < 2490
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("seed", range(16))
-def test_Q18_tokens_and_throttle_times_equal_those_of_kafkas_bucket(quotas: QuotaOracle, seed: int) -> None:
+def test_tokens_and_throttle_times_equal_those_of_kafkas_bucket(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_ms = rng.choice(((11, 1000), (11, 1000), (2, 1000), (7, 333)))
     bound, now_ms, steps = 2.0, START_MS, []
@@ -126,10 +128,9 @@ def quota_step(rng: Random, store: ClientQuotaStore, key: str, values: tuple[flo
             return ["quota", user, client, value]
 
 
+@pytest.mark.rule("Q-8", "Q-10")
 @pytest.mark.parametrize("seed", range(20))
-def test_Q8_Q10_throttle_times_equal_those_of_kafkas_manager_while_quotas_change(
-    quotas: QuotaOracle, seed: int
-) -> None:
+def test_throttle_times_equal_those_of_kafkas_manager_while_quotas_change(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     kind, key = rng.choice((("Produce", "producer_byte_rate"), ("Fetch", "consumer_byte_rate")))
     samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
@@ -153,8 +154,9 @@ def test_Q8_Q10_throttle_times_equal_those_of_kafkas_manager_while_quotas_change
     assert 100 < sum(wait_ms > 0 for wait_ms in expected) < 2400
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("seed", range(12))
-def test_Q18_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: QuotaOracle, seed: int) -> None:
+def test_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
     store = ClientQuotaStore()
@@ -178,8 +180,9 @@ def test_Q18_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: Q
     assert 30 < sum(refused for refused, _ in expected) < 1900
 
 
+@pytest.mark.rule("W-13")
 @pytest.mark.parametrize("seed", range(12))
-def test_W13_addresses_are_throttled_as_by_kafkas_connection_quotas(quotas: QuotaOracle, seed: int) -> None:
+def test_addresses_are_throttled_as_by_kafkas_connection_quotas(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_seconds = rng.choice(((2, 1), (11, 1), (3, 2)))
     store = ClientQuotaStore()
@@ -261,8 +264,9 @@ def in_any_order(entries: Any) -> list[str]:
     return sorted(json.dumps([dict(sorted(entity.items())), other], sort_keys=True) for entity, other in entries)
 
 
+@pytest.mark.rule("Q-19", "Q-20", "Q-21")
 @pytest.mark.parametrize("seed", range(30))
-def test_Q19_Q20_Q21_quotas_are_altered_and_described_as_by_kafkas_controller(quotas: QuotaOracle, seed: int) -> None:
+def test_quotas_are_altered_and_described_as_by_kafkas_controller(quotas: QuotaOracle, seed: int) -> None:
     rng, store, steps, expected = Random(seed), ClientQuotaStore(), [], []
     for _ in range(200):
         if rng.random() < 0.5:

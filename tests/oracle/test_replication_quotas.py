@@ -25,10 +25,9 @@ def kafka() -> Iterator[QuotaOracle]:
         yield process
 
 
+@pytest.mark.rule("R-3")
 @pytest.mark.parametrize(("samples", "window_seconds"), [(11, 1), (10, 1), (2, 1), (1, 1), (3, 7)])
-def test_R3_a_replication_quota_is_exceeded_when_kafkas_is(
-    kafka: QuotaOracle, samples: int, window_seconds: int
-) -> None:
+def test_a_replication_quota_is_exceeded_when_kafkas_is(kafka: QuotaOracle, samples: int, window_seconds: int) -> None:
     rng = Random(f"{samples} {window_seconds}")
     window_ms = 1000 * window_seconds
     ours = ReplicationQuota("LeaderReplication", samples, window_ms)
@@ -59,7 +58,8 @@ def test_R3_a_replication_quota_is_exceeded_when_kafkas_is(
     assert seen == kafka.replication_quota(samples, window_seconds, steps)
 
 
-def test_Q17_R10_the_names_groups_and_tags_are_kafkas(kafka: QuotaOracle) -> None:
+@pytest.mark.rule("Q-17", "R-10")
+def test_the_names_groups_and_tags_are_kafkas(kafka: QuotaOracle) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     for key in ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"):

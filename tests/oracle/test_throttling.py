@@ -11,14 +11,16 @@ from kafkaproto.throttling import CLIENT_WAITS_SINCE, client_waits, told_since
 from tests.support.oracle.oracle import Releases
 
 
-def test_T1_the_first_version_in_which_a_client_waits_is_that_of_the_java_client(releases: Releases) -> None:
+@pytest.mark.rule("T-1")
+def test_the_first_version_in_which_a_client_waits_is_that_of_the_java_client(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60
         assert theirs == {key: CLIENT_WAITS_SINCE.get(ApiKey(key), -1) for key in theirs}
 
 
-def test_T1_nobody_waits_who_is_not_told() -> None:
+@pytest.mark.rule("T-1")
+def test_nobody_waits_who_is_not_told() -> None:
     for key in APIS:
         told = told_since(key)
         for version in range(APIS[key].min_version, APIS[key].max_version + 1):
@@ -27,11 +29,12 @@ def test_T1_nobody_waits_who_is_not_told() -> None:
             assert has_field or not client_waits(key, version)
 
 
+@pytest.mark.rule("T-1")
 @pytest.mark.parametrize(
     ("key", "told", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_T1_told_first_and_waiting_by_oneself_later(key: ApiKey, told: int, waits: int | None) -> None:
+def test_told_first_and_waiting_by_oneself_later(key: ApiKey, told: int, waits: int | None) -> None:
     assert told_since(key) == told
     first = next((v for v in range(APIS[key].max_version + 1) if client_waits(key, v)), None)
     assert first == waits

@@ -81,7 +81,8 @@ def test_steps_without_spark_run_as_a_user_runs_them() -> None:
     assert result.stderr == ""
 
 
-def test_Q6_the_yardstick_takes_what_the_windows_give_and_nothing_else() -> None:
+@pytest.mark.rule("Q-6")
+def test_the_yardstick_takes_what_the_windows_give_and_nothing_else() -> None:
     from pipeline.demo.quotas import QUOTA, Answer, wrong
 
     rate, now_ms, answers = SampledRate(), 0.0, []
@@ -100,7 +101,8 @@ def test_Q6_the_yardstick_takes_what_the_windows_give_and_nothing_else() -> None
     assert wrong(bucket, 250_000) != []
 
 
-def test_Q13_the_yardstick_takes_a_throttled_fetch_back() -> None:
+@pytest.mark.rule("Q-13")
+def test_the_yardstick_takes_a_throttled_fetch_back() -> None:
     from pipeline.demo.quotas import QUOTA, Answer, wrong
 
     rate, now_ms, answers, left = SampledRate(), 0.0, [], 140

@@ -17,8 +17,9 @@ CPU_SECONDS = 60.0
 FEWEST = 100
 
 
+@pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6")
 @pytest.mark.timeout(300)
-def test_X1_X2_X3_X4_X5_X6_hold_after_every_step_of_every_seed() -> None:
+def test_hold_after_every_step_of_every_seed() -> None:
     begun = time.process_time()
     limited_ms = 0
     throttles: Counter[str] = Counter()

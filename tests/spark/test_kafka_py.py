@@ -93,7 +93,8 @@ def test_a_batch_read_starts_and_ends_where_the_connectors_does(spark: Any, kafk
     assert len(same_rows(spark, kafka.bootstrap, assign='{"t": [2, 0]}', **by_time)) == 15 + 15
 
 
-def test_N4_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
+@pytest.mark.rule("N-4")
+def test_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         for i in range(10):
             fill(kafka, 50, partition, first=i * 50)
@@ -259,7 +260,8 @@ def test_a_batch_write_is_that_of_the_connector(spark: Any, kafka: TestCluster) 
     assert stored[OURS] == stored[CONNECTOR] and len(stored[OURS]) == 200
 
 
-def test_P22_keys_go_where_java_puts_them_and_text_columns_name_topics(spark: Any, kafka: TestCluster) -> None:
+@pytest.mark.rule("P-22")
+def test_keys_go_where_java_puts_them_and_text_columns_name_topics(spark: Any, kafka: TestCluster) -> None:
     for source in BOTH:
         for name in ("one", "two"):
             kafka.create_topic(f"{source}-{name}", 5)

@@ -69,7 +69,8 @@ def test_a_read_starts_and_ends_where_it_is_told(spark: Any, kafka: TestCluster)
     assert {r.partition: r["count"] for r in rows} == {0: 10, 1: 5, 2: 1}
 
 
-def test_L6_starting_offsets_by_timestamp_find_the_first_record_at_or_after_it(spark: Any, kafka: TestCluster) -> None:
+@pytest.mark.rule("L-6")
+def test_starting_offsets_by_timestamp_find_the_first_record_at_or_after_it(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         fill(kafka, 30, partition)
     times = {"0": START_MS + 10_000, "1": START_MS + 9_001, "2": START_MS}
@@ -86,7 +87,8 @@ def test_a_timestamp_that_nobody_reaches_is_latest_when_asked_so(spark: Any, kaf
     assert frame.count() == 0
 
 
-def test_N4_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
+@pytest.mark.rule("N-4")
+def test_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         fill(kafka, 500, partition)
     assert source(spark, kafka, kafka_client_rack="b").count() == 1500
@@ -122,7 +124,8 @@ def test_a_batch_write_keeps_keys_values_headers_and_partitions(spark: Any, kafk
     assert all(r.headers == (("h", b"1"),) for r in stored)
 
 
-def test_P22_the_sink_is_idempotent_and_asks_for_acks_of_all(spark: Any, kafka: TestCluster) -> None:
+@pytest.mark.rule("P-22")
+def test_the_sink_is_idempotent_and_asks_for_acks_of_all(spark: Any, kafka: TestCluster) -> None:
     spark.createDataFrame([(b"v",)], "value binary").write.format("kafka").option(
         "kafka.bootstrap.servers", kafka.bootstrap
     ).option("topic", "t").save()
@@ -144,7 +147,8 @@ def test_lost_data_fails_the_query_unless_it_may_be_lost(spark: Any, kafka: Test
     assert tolerant.count() == 10
 
 
-def test_T4_Q13_a_query_under_a_quota_is_throttled_and_loses_nothing(spark: Any, kafka: TestCluster) -> None:
+@pytest.mark.rule("T-4", "Q-13")
+def test_a_query_under_a_quota_is_throttled_and_loses_nothing(spark: Any, kafka: TestCluster) -> None:
     kafka.set_quota(client_id="etl", consumer_byte_rate=100_000)
     for _ in range(12):
         kafka.produce("t", [NewRecord(b"x" * 1000, None, START_MS)] * 100, 0)
@@ -208,22 +212,23 @@ def keys(kafka: TestCluster, topic: str) -> list[int]:
     return sorted(int(record.key or b"-1") for record in kafka.records(topic))
 
 
-def test_X6_a_batch_read_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
+@pytest.mark.rule("X-6")
+def test_a_batch_read_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
     rows = source(spark, limited, **LIMITED).select("key").collect()
     assert sorted(int(bytes(row.key)) for row in rows) == list(range(LIMITED_RECORDS))
     check_rate(limited, FETCH)
 
 
-def test_X6_a_batch_write_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
+@pytest.mark.rule("X-6")
+def test_a_batch_write_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
     values = f"repeat('x', {LIMITED_BYTES}) AS value"
     write(spark.range(LIMITED_RECORDS).selectExpr("CAST(id AS STRING) AS key", values), limited)
     assert keys(limited, "out") == list(range(LIMITED_RECORDS))
     check_rate(limited, PRODUCE)
 
 
-def test_X6_a_stream_reads_and_writes_at_the_rate_of_its_quotas(
-    spark: Any, limited: TestCluster, scratch: Path
-) -> None:
+@pytest.mark.rule("X-6")
+def test_a_stream_reads_and_writes_at_the_rate_of_its_quotas(spark: Any, limited: TestCluster, scratch: Path) -> None:
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", limited.bootstrap)
     reader = reader.option("subscribe", "t").option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "500")
     for name, value in LIMITED.items():
@@ -239,7 +244,8 @@ def test_X6_a_stream_reads_and_writes_at_the_rate_of_its_quotas(
     assert wrong(charges(limited, PRODUCE, ["etl"]), QUOTA, SAMPLES) == []
 
 
-def test_Q14_a_throttle_longer_than_the_poll_of_a_reader_fails_the_query_without_a_record(
+@pytest.mark.rule("Q-14")
+def test_a_throttle_longer_than_the_poll_of_a_reader_fails_the_query_without_a_record(
     spark: Any, limited: TestCluster
 ) -> None:
     """clients-and-spark.md §4.4: a throttled fetch is empty, so the reader gives up on its record; nobody says throttle."""
@@ -250,7 +256,8 @@ def test_Q14_a_throttle_longer_than_the_poll_of_a_reader_fails_the_query_without
     assert seen and all(one.throttle_time_ms > 3000 for one in seen)
 
 
-def test_T1_a_throttle_longer_than_the_api_timeout_fails_the_query_for_want_of_a_position(
+@pytest.mark.rule("T-1")
+def test_a_throttle_longer_than_the_api_timeout_fails_the_query_for_want_of_a_position(
     spark: Any, limited: TestCluster
 ) -> None:
     """clients-and-spark.md §4.4: the client leaves the whole broker alone, so that what it asks next never leaves it."""

@@ -73,7 +73,8 @@ def test_commits_quotas_configs_and_producer_ids_survive(tmp_path: Path) -> None
         ids |= new
 
 
-def test_R1_R2_throttled_replicas_and_rates_survive(tmp_path: Path) -> None:
+@pytest.mark.rule("R-1", "R-2")
+def test_throttled_replicas_and_rates_survive(tmp_path: Path) -> None:
     lives = Lives(tmp_path, brokers=2)
     lives.cluster.topic("t", 2, 1, leader_replication_throttled_replicas="0:0,1:1")
     for broker_id, rate in ((-1, "1000"), (1, "2000")):
@@ -150,7 +151,8 @@ def test_what_a_new_leader_with_nothing_did_not_have_does_not_come_back(tmp_path
     assert values(lives.crash_and_restart(), "t") == [(0, b"a")]
 
 
-def test_P18_a_repeated_batch_is_known_after_a_restart(tmp_path: Path) -> None:
+@pytest.mark.rule("P-18")
+def test_a_repeated_batch_is_known_after_a_restart(tmp_path: Path) -> None:
     lives = Lives(tmp_path)
     lives.cluster.topic("t")
     options = {"producer_id": 5, "producer_epoch": 0}
@@ -242,8 +244,9 @@ def test_a_cluster_of_a_test_goes_on_and_is_reset(tmp_path: Path) -> None:
         assert c.records("t") == []
 
 
+@pytest.mark.rule("P-17")
 @pytest.mark.parametrize("goes_on", [False, True], ids=["nothing after", "batches after"])
-def test_P17_a_producer_is_known_whose_batches_were_deleted_in_the_same_life(tmp_path: Path, goes_on: bool) -> None:
+def test_a_producer_is_known_whose_batches_were_deleted_in_the_same_life(tmp_path: Path, goes_on: bool) -> None:
     lives = Lives(tmp_path)
     lives.cluster.topic("t")
     options = {"producer_id": 5, "producer_epoch": 0}

@@ -95,7 +95,8 @@ def test_versions_without_the_field_are_muted_too(cluster: VirtualCluster) -> No
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
 
 
-def test_T5_followers_are_never_forced() -> None:
+@pytest.mark.rule("T-5")
+def test_followers_are_never_forced() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3)
     rule = force(cluster, 10_000)

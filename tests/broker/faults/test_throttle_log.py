@@ -20,7 +20,8 @@ def cluster() -> VirtualCluster:
     return made
 
 
-def test_Q6_the_journal_has_entity_value_bound_window_samples_and_the_mute(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-6")
+def test_the_journal_has_entity_value_bound_window_samples_and_the_mute(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="x", producer_byte_rate=1000.0)
     client = cluster.connect(client_id="x")
     begun = cluster.now_ms
@@ -47,7 +48,8 @@ def test_Q6_the_journal_has_entity_value_bound_window_samples_and_the_mute(clust
     assert seen.ended_ms is None  # what was read stays as it was
 
 
-def test_T10_T11_a_mute_ends_with_its_connection(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("T-10", "T-11")
+def test_a_mute_ends_with_its_connection(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(10_000))
     client = cluster.connect()
     client.ask(metadata(), 9)

@@ -85,7 +85,8 @@ def keys(answer: Answer[Any, Any]) -> list[Key]:
     return [key for key, _ in answer.partitions]
 
 
-def test_S14_testFetchRequests() -> None:
+@pytest.mark.rule("S-14")
+def test_testFetchRequests() -> None:
     f = Fetcher()
     full = f.fetch(0, 0, requests(FOO0, FOO1))
     session_id = full.session_id
@@ -99,7 +100,8 @@ def test_S14_testFetchRequests() -> None:
     assert (closing.session_id, keys(closing), len(f.cache)) == (0, [FOO0], 0)
 
 
-def test_S1_epoch_minus_one_stands_alone_and_epoch_zero_replaces_a_session() -> None:
+@pytest.mark.rule("S-1")
+def test_epoch_minus_one_stands_alone_and_epoch_zero_replaces_a_session() -> None:
     f = Fetcher()
     assert f.fetch(0, -1, requests(FOO0)).session_id == 0
     first = f.fetch(0, 0, requests(FOO0)).session_id
@@ -107,21 +109,24 @@ def test_S1_epoch_minus_one_stands_alone_and_epoch_zero_replaces_a_session() -> 
     assert second not in (0, first) and f.cache.get(first) is None and len(f.cache) == 1
 
 
-def test_S2_ids_are_positive_unique_and_come_from_the_seed() -> None:
+@pytest.mark.rule("S-2")
+def test_ids_are_positive_unique_and_come_from_the_seed() -> None:
     one, two = Fetcher(50), Fetcher(50)
     ids = [one.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
     assert ids == [two.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
     assert len(set(ids)) == 50 and all(0 < i < 2**31 for i in ids)
 
 
-def test_S3_the_session_survives_a_wrong_epoch_and_keeps_what_it_knew() -> None:
+@pytest.mark.rule("S-3")
+def test_the_session_survives_a_wrong_epoch_and_keeps_what_it_knew() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
     f.fetch(session_id, 7, [(FOO0, request(99))], [FOO0])
     assert dict(f.begin(session_id, 1).partitions()) == {FOO0: request(0)}
 
 
-def test_S3_a_session_stays_with_names_or_with_ids() -> None:
+@pytest.mark.rule("S-3")
+def test_a_session_stays_with_names_or_with_ids() -> None:
     f = Fetcher()
     with_names = f.fetch(0, 0, requests(FOO0)).session_id
     with_ids = f.fetch(0, 0, requests(FOO0), topic_ids=True).session_id
@@ -131,7 +136,8 @@ def test_S3_a_session_stays_with_names_or_with_ids() -> None:
     assert f.fetch(with_names, 1).error_code == OK
 
 
-def test_S4_listed_partitions_are_replaced_as_a_set_and_others_read_from_the_stored_offset() -> None:
+@pytest.mark.rule("S-4")
+def test_listed_partitions_are_replaced_as_a_set_and_others_read_from_the_stored_offset() -> None:
     f = Fetcher()
     asked = [(FOO0, PartitionRequest(5, 50, 1, 2, 3)), (FOO1, request(6))]
     session_id = f.fetch(0, 0, asked).session_id
@@ -141,7 +147,8 @@ def test_S4_listed_partitions_are_replaced_as_a_set_and_others_read_from_the_sto
     assert list(context.partitions()) == [(BAR0, request(1))]
 
 
-def test_S4_the_epoch_after_the_last_is_one() -> None:
+@pytest.mark.rule("S-4")
+def test_the_epoch_after_the_last_is_one() -> None:
     assert [next_epoch(e) for e in (0, 1, 2**31 - 2, 2**31 - 1)] == [1, 2, 2**31 - 1, 1]
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
@@ -152,7 +159,8 @@ def test_S4_the_epoch_after_the_last_is_one() -> None:
     assert f.fetch(session_id, 1).error_code == OK
 
 
-def test_S5_testZeroSizeFetchSession() -> None:
+@pytest.mark.rule("S-5")
+def test_testZeroSizeFetchSession() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     assert f.fetch(session_id, 1, (), [FOO0, FOO1]) == (OK, 0, [])
@@ -172,8 +180,9 @@ NEWS = [
 ]
 
 
+@pytest.mark.rule("S-6")
 @pytest.mark.parametrize("result", NEWS, ids=repr)
-def test_S6_an_incremental_answer_carries_the_news(result: Result) -> None:
+def test_an_incremental_answer_carries_the_news(result: Result) -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log[FOO1] = result
@@ -184,7 +193,8 @@ def test_S6_an_incremental_answer_carries_the_news(result: Result) -> None:
     assert keys(f.fetch(session_id, 3)) == []
 
 
-def test_S6_the_end_of_an_error_of_a_full_fetch_is_news_even_with_the_offsets_of_the_error() -> None:
+@pytest.mark.rule("S-6")
+def test_the_end_of_an_error_of_a_full_fetch_is_news_even_with_the_offsets_of_the_error() -> None:
     f = Fetcher()
     f.log[FOO0] = Result(error_code=1)
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
@@ -192,7 +202,8 @@ def test_S6_the_end_of_an_error_of_a_full_fetch_is_news_even_with_the_offsets_of
     assert keys(f.fetch(session_id, 1)) == [FOO0]
 
 
-def test_S8_an_overtaken_fetch_gets_an_error_with_the_session_id() -> None:
+@pytest.mark.rule("S-8")
+def test_an_overtaken_fetch_gets_an_error_with_the_session_id() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
     parked = f.begin(session_id, 1)
@@ -205,7 +216,8 @@ def test_S8_an_overtaken_fetch_gets_an_error_with_the_session_id() -> None:
     assert keys(f.fetch(session_id, 3)) == [FOO0]
 
 
-def test_S9_testDeprioritizesPartitionsWithRecordsOnly() -> None:
+@pytest.mark.rule("S-9")
+def test_testDeprioritizesPartitionsWithRecordsOnly() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1, BAR0)).session_id
     f.log = {FOO0: Result(high_watermark=60), FOO1: Result(has_records=True, high_watermark=60)}
@@ -217,7 +229,8 @@ def test_S9_testDeprioritizesPartitionsWithRecordsOnly() -> None:
     assert f.order(session_id) == [FOO0, BAR0, FOO1, ("new", 0)]
 
 
-def test_S10_a_throttled_fetch_leaves_the_response_side_alone() -> None:
+@pytest.mark.rule("S-10")
+def test_a_throttled_fetch_leaves_the_response_side_alone() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log = {FOO0: Result(has_records=True, high_watermark=20), FOO1: Result(error_code=6, high_watermark=-1)}
@@ -232,14 +245,16 @@ def test_S10_a_throttled_fetch_leaves_the_response_side_alone() -> None:
     assert [key for key, _ in context.commit(results, 0).partitions] == [FOO0, FOO1]
 
 
-def test_S10_a_throttled_full_fetch_makes_no_session_and_a_throttled_error_is_lost() -> None:
+@pytest.mark.rule("S-10")
+def test_a_throttled_full_fetch_makes_no_session_and_a_throttled_error_is_lost() -> None:
     f = Fetcher()
     assert f.begin(0, 0, requests(FOO0)).throttled() == (OK, 0, ())
     assert len(f.cache) == 0
     assert f.begin(77, 3).throttled() == (OK, 0, ())
 
 
-def test_S11_an_unknown_partition_stays_until_it_appears() -> None:
+@pytest.mark.rule("S-11")
+def test_an_unknown_partition_stays_until_it_appears() -> None:
     f = Fetcher()
     f.log[BAR0] = Result(error_code=100, high_watermark=-1, log_start_offset=-1)
     full = f.fetch(0, 0, requests(FOO0, BAR0), topic_ids=True)
@@ -249,7 +264,8 @@ def test_S11_an_unknown_partition_stays_until_it_appears() -> None:
     assert keys(f.fetch(full.session_id, 3, topic_ids=True)) == []
 
 
-def test_S14_testCreateIncrementalFetchWithPartitionsInErrorV12() -> None:
+@pytest.mark.rule("S-14")
+def test_testCreateIncrementalFetchWithPartitionsInErrorV12() -> None:
     f = Fetcher()
     f.log[BAR0] = Result(error_code=3, high_watermark=-1, log_start_offset=-1)
     full = f.fetch(0, 0, requests(FOO0, FOO1, BAR0))
@@ -262,13 +278,15 @@ def test_S14_testCreateIncrementalFetchWithPartitionsInErrorV12() -> None:
     assert keys(f.fetch(full.session_id, 3)) == []
 
 
-def test_F6_of_duplicates_the_place_of_the_first_and_the_data_of_the_last() -> None:
+@pytest.mark.rule("F-6")
+def test_of_duplicates_the_place_of_the_first_and_the_data_of_the_last() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
 
 
-def test_S12_without_slots_there_are_no_sessions() -> None:
+@pytest.mark.rule("S-12")
+def test_without_slots_there_are_no_sessions() -> None:
     f = Fetcher(slots=0)
     answer = f.fetch(0, 0, requests(FOO0))
     assert (answer.session_id, keys(answer)) == (0, [FOO0])
@@ -293,7 +311,8 @@ def alive(f: Fetcher, *ids: int) -> list[bool]:
     return [f.cache.get(i) is not None for i in ids]
 
 
-def test_S13_testSessionCache() -> None:
+@pytest.mark.rule("S-13")
+def test_testSessionCache() -> None:
     f = Fetcher(slots=3, eviction_age_ms=100)
     one, two, three = make(f, 10, 0), make(f, 20, 10), make(f, 30, 20)
     assert all((one, two, three))
@@ -314,7 +333,8 @@ def test_S13_testSessionCache() -> None:
     assert f.cache.evictions == 3 and f.cache.partition_count == 30 + 50 + 5
 
 
-def test_S13_testFetchSessionExpiration() -> None:
+@pytest.mark.rule("S-13")
+def test_testFetchSessionExpiration() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
     one, two = make(f, 2, 0), make(f, 2, 500)
     touch(f, one, 500)
@@ -325,14 +345,16 @@ def test_S13_testFetchSessionExpiration() -> None:
     assert three and alive(f, one, two, three) == [True, False, True]
 
 
-def test_S13_a_session_is_stale_only_after_more_than_the_age() -> None:
+@pytest.mark.rule("S-13")
+def test_a_session_is_stale_only_after_more_than_the_age() -> None:
     f = Fetcher(slots=1, eviction_age_ms=1000)
     make(f, 50, 0)
     assert make(f, 2, 1000) == 0
     assert make(f, 2, 1001) != 0
 
 
-def test_S13_testPrivilegedSessionHandling() -> None:
+@pytest.mark.rule("S-13")
+def test_testPrivilegedSessionHandling() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
     one, two = make(f, 2, 0, privileged=True), make(f, 2, 500)
     # The second is more recent, but the first is a follower's: it stays.
@@ -342,7 +364,8 @@ def test_S13_testPrivilegedSessionHandling() -> None:
     assert alive(f, one, three, four) == [False, True, True]
 
 
-def test_S13_a_follower_may_take_the_place_of_an_old_and_smaller_follower_session() -> None:
+@pytest.mark.rule("S-13")
+def test_a_follower_may_take_the_place_of_an_old_and_smaller_follower_session() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
     one, two = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
     assert make(f, 9, 1000) == 0 and make(f, 9, 1000, privileged=True) == 0
@@ -355,7 +378,8 @@ def test_S13_a_follower_may_take_the_place_of_an_old_and_smaller_follower_sessio
     assert three and alive(f, one, two) == [False, True]
 
 
-def test_S13_of_equally_stale_sessions_the_smallest_id_goes() -> None:
+@pytest.mark.rule("S-13")
+def test_of_equally_stale_sessions_the_smallest_id_goes() -> None:
     f = Fetcher(slots=5, eviction_age_ms=100)
     ids = [make(f, 1, 0) for _ in range(5)]
     make(f, 1, 101)

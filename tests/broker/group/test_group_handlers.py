@@ -255,8 +255,9 @@ def test_list_filters(cluster: VirtualCluster) -> None:
     assert len(client.ask(ListGroupsRequest([], ["Classic"]), 5).groups) == 1
 
 
+@pytest.mark.rule("M-8")
 @pytest.mark.parametrize("version", range(7))
-def test_M8_find_coordinator_in_every_version(version: int) -> None:
+def test_find_coordinator_in_every_version(version: int) -> None:
     cluster = VirtualCluster()
     client = cluster.connect()
     many = version >= 4
@@ -272,13 +273,15 @@ def test_M8_find_coordinator_in_every_version(version: int) -> None:
     assert ask() == [(0, 0, "broker0", 9092)] * (2 if many else 1)
 
 
-def test_M8_of_other_key_types(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("M-8")
+def test_of_other_key_types(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert client.ask(FindCoordinatorRequest("g", 9), 3).error_code == INVALID_REQUEST
     assert client.ask(FindCoordinatorRequest("x", 1), 3).error_code == 53
 
 
-def test_M8_the_coordinator_is_the_leader_of_the_groups_partition_and_nobody_else_answers() -> None:
+@pytest.mark.rule("M-8")
+def test_the_coordinator_is_the_leader_of_the_groups_partition_and_nobody_else_answers() -> None:
     cluster = VirtualCluster(3, {"offsets.topic.num.partitions": "50"})
     cluster.topic("t")
     topic = cluster.state.controller.ensure_internal("__consumer_offsets")

@@ -14,6 +14,7 @@ def cache(entries: dict[int, int]) -> EpochCache:
     return epochs
 
 
+@pytest.mark.rule("E-3")
 @pytest.mark.parametrize(
     ("entries", "log_end_offset", "asked", "answer"),
     [
@@ -32,23 +33,26 @@ def cache(entries: dict[int, int]) -> EpochCache:
         ({0: 0, 5: 1, 8: 4}, 4, 7, (5, 4)),
     ],
 )
-def test_E3_where_an_epoch_ended(
+def test_where_an_epoch_ended(
     entries: dict[int, int], log_end_offset: int, asked: int, answer: tuple[int, int]
 ) -> None:
     assert cache(entries).end_offset_for(asked, log_end_offset) == answer
 
 
-def test_E3_the_latest_epoch_again_changes_nothing() -> None:
+@pytest.mark.rule("E-3")
+def test_the_latest_epoch_again_changes_nothing() -> None:
     epochs = cache({2: 6})
     epochs.assign(2, 7)
     assert epochs.entries() == [(2, 6)] and epochs.latest == 2
 
 
-def test_E4_an_epoch_that_begins_where_another_did_replaces_it() -> None:
+@pytest.mark.rule("E-4")
+def test_an_epoch_that_begins_where_another_did_replaces_it() -> None:
     assert cache({0: 0, 1: 0}).entries() == [(1, 0)]
 
 
-def test_E4_entries_stay_monotonic() -> None:
+@pytest.mark.rule("E-4")
+def test_entries_stay_monotonic() -> None:
     assert cache({1: 5, 2: 6, 3: 7}).entries() == [(1, 5), (2, 6), (3, 7)]
     assert cache({1: 5, 3: 7, 2: 6}).entries() == [(1, 5), (2, 6)]
     assert cache({1: 5, 2: 6, 4: 5}).entries() == [(4, 5)]
@@ -57,16 +61,18 @@ def test_E4_entries_stay_monotonic() -> None:
     assert later_start_lower.entries() == [(2, 3)]
 
 
+@pytest.mark.rule("E-4")
 @pytest.mark.parametrize(
     ("end", "left"),
     [(12, [(2, 6), (3, 8), (4, 11)]), (11, [(2, 6), (3, 8)]), (9, [(2, 6), (3, 8)]), (8, [(2, 6)]), (6, []), (1, [])],
 )
-def test_E4_truncation_removes_epochs_that_begin_at_the_new_end_or_later(end: int, left: list[tuple[int, int]]) -> None:
+def test_truncation_removes_epochs_that_begin_at_the_new_end_or_later(end: int, left: list[tuple[int, int]]) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
     epochs.truncate_from_end(end)
     assert epochs.entries() == left and epochs.latest == (left[-1][0] if left else -1)
 
 
+@pytest.mark.rule("E-4")
 @pytest.mark.parametrize(
     ("start", "left"),
     [
@@ -79,7 +85,7 @@ def test_E4_truncation_removes_epochs_that_begin_at_the_new_end_or_later(end: in
         (15, [(4, 15)]),
     ],
 )
-def test_E4_a_raised_log_start_rebases_the_epoch_that_covers_it(start: int, left: list[tuple[int, int]]) -> None:
+def test_a_raised_log_start_rebases_the_epoch_that_covers_it(start: int, left: list[tuple[int, int]]) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
     epochs.truncate_from_start(start)
     assert epochs.entries() == left and epochs.latest == 4

@@ -39,7 +39,8 @@ class Log:
         return refusal.value.error_code
 
 
-def test_P18_P20_UnifiedLogTest_testDuplicateAppends() -> None:
+@pytest.mark.rule("P-18", "P-20")
+def test_UnifiedLogTest_testDuplicateAppends() -> None:
     log = Log()
     for sequence in range(6):
         assert log.produce(header(sequence)) == sequence
@@ -54,7 +55,8 @@ def test_P18_P20_UnifiedLogTest_testDuplicateAppends() -> None:
     assert log.end == 10
 
 
-def test_P17_five_batches_are_remembered() -> None:
+@pytest.mark.rule("P-17")
+def test_five_batches_are_remembered() -> None:
     log = Log()
     for sequence in range(20):
         log.produce(header(sequence))
@@ -63,13 +65,15 @@ def test_P17_five_batches_are_remembered() -> None:
     assert log.refused(header(14)) == 45
 
 
-def test_P18_a_duplicate_tells_the_original_max_timestamp() -> None:
+@pytest.mark.rule("P-18")
+def test_a_duplicate_tells_the_original_max_timestamp() -> None:
     states = ProducerStates()
     states.update(header(0, 3, timestamp=77), 100)
     assert states.check(header(0, 3, timestamp=88)) == (0, 2, 100, 102, 77)
 
 
-def test_P19_older_epochs_are_fenced_and_newer_ones_begin_at_0() -> None:
+@pytest.mark.rule("P-19")
+def test_older_epochs_are_fenced_and_newer_ones_begin_at_0() -> None:
     log = Log()
     log.produce(header(0, epoch=5))
     assert log.refused(header(1, epoch=4)) == 47
@@ -79,27 +83,31 @@ def test_P19_older_epochs_are_fenced_and_newer_ones_begin_at_0() -> None:
     assert log.produce(header(1, epoch=6)) == 2
 
 
-def test_P19_an_unknown_producer_may_begin_with_any_sequence() -> None:
+@pytest.mark.rule("P-19")
+def test_an_unknown_producer_may_begin_with_any_sequence() -> None:
     log = Log()
     assert log.produce(header(4711, epoch=3)) == 0
     assert log.produce(header(4712, epoch=3)) == 1
 
 
+@pytest.mark.rule("P-20")
 @pytest.mark.parametrize("sequence", [0, 1, 3, 100, MAX])
-def test_P20_a_sequence_that_does_not_follow_is_45(sequence: int) -> None:
+def test_a_sequence_that_does_not_follow_is_45(sequence: int) -> None:
     log = Log()
     log.produce(header(7, 2))
     assert log.refused(header(sequence)) == 45
 
 
-def test_P21_ProducerStateManagerTest_testProducerSequenceWrapAround() -> None:
+@pytest.mark.rule("P-21")
+def test_ProducerStateManagerTest_testProducerSequenceWrapAround() -> None:
     log = Log()
     log.produce(header(MAX))
     assert log.produce(header(0)) == 1
     assert log.states.producers[PRODUCER].batches[-1].last_sequence == 0
 
 
-def test_P21_ProducerStateManagerTest_testProducerSequenceWithWrapAroundBatchRecord() -> None:
+@pytest.mark.rule("P-21")
+def test_ProducerStateManagerTest_testProducerSequenceWithWrapAroundBatchRecord() -> None:
     log = Log()
     log.produce(header(MAX - 10, 20))
     assert log.states.producers[PRODUCER].batches[-1][:2] == (MAX - 10, 8)
@@ -107,13 +115,15 @@ def test_P21_ProducerStateManagerTest_testProducerSequenceWithWrapAroundBatchRec
     assert log.produce(header(9)) == 20
 
 
-def test_P21_ProducerStateManagerTest_testProducerSequenceInvalidWrapAround() -> None:
+@pytest.mark.rule("P-21")
+def test_ProducerStateManagerTest_testProducerSequenceInvalidWrapAround() -> None:
     log = Log()
     log.produce(header(MAX))
     assert log.refused(header(1)) == 45
 
 
-def test_P17_idle_producers_expire_by_the_time_of_their_last_batch() -> None:
+@pytest.mark.rule("P-17")
+def test_idle_producers_expire_by_the_time_of_their_last_batch() -> None:
     states = ProducerStates()
     states.update(header(0, timestamp=1000), 0)
     states.update(header(0, timestamp=5000, producer=2), 1)

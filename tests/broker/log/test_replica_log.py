@@ -44,7 +44,8 @@ def three_batches() -> tuple[ReplicaLog, list[int]]:
     return log, [len(one) for one in made]
 
 
-def test_P12_an_append_assigns_offsets_and_the_leader_epoch_and_keeps_the_checksum() -> None:
+@pytest.mark.rule("P-12")
+def test_an_append_assigns_offsets_and_the_leader_epoch_and_keeps_the_checksum() -> None:
     log = new_log()
     assert [append(log, batch(count), epoch=7) for count in (3, 1, 4)] == [0, 3, 4]
     assert log.log_end_offset == 8
@@ -54,7 +55,8 @@ def test_P12_an_append_assigns_offsets_and_the_leader_epoch_and_keeps_the_checks
     assert log.epochs.entries() == [(7, 0)]
 
 
-def test_F9_a_read_begins_with_the_batch_that_holds_the_offset_and_may_end_inside_of_one() -> None:
+@pytest.mark.rule("F-9")
+def test_a_read_begins_with_the_batch_that_holds_the_offset_and_may_end_inside_of_one() -> None:
     log, sizes = three_batches()
     whole = log.read_all()
     for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:
@@ -63,7 +65,8 @@ def test_F9_a_read_begins_with_the_batch_that_holds_the_offset_and_may_end_insid
     assert log.read(4, ALL, ALL, False).first_batch_bytes == sizes[1]
 
 
-def test_F7_the_first_batch_comes_whole_with_the_privilege_and_F10_not_at_all_without_it() -> None:
+@pytest.mark.rule("F-7", "F-10")
+def test_the_first_batch_comes_whole_with_the_privilege_and_not_at_all_without_it() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]
@@ -71,7 +74,8 @@ def test_F7_the_first_batch_comes_whole_with_the_privilege_and_F10_not_at_all_wi
     assert len(read(log, 0, sizes[0], at_least_one=False)) == sizes[0]
 
 
-def test_F13_a_negative_limit_is_an_error_only_when_there_is_something_to_read() -> None:
+@pytest.mark.rule("F-13")
+def test_a_negative_limit_is_an_error_only_when_there_is_something_to_read() -> None:
     log, _ = three_batches()
     with pytest.raises(ValueError, match="negative"):
         log.read(0, -1, ALL, True)
@@ -79,7 +83,8 @@ def test_F13_a_negative_limit_is_an_error_only_when_there_is_something_to_read()
     assert read(log, 5, -1, bound=5) == b""
 
 
-def test_F15_nothing_at_or_beyond_the_bound_is_returned() -> None:
+@pytest.mark.rule("F-15")
+def test_nothing_at_or_beyond_the_bound_is_returned() -> None:
     log, sizes = three_batches()
     assert read(log, 0, bound=0) == b""
     assert read(log, 0, bound=2) == b""  # inside of the first batch: it is not visible as a whole
@@ -91,7 +96,8 @@ def test_F15_nothing_at_or_beyond_the_bound_is_returned() -> None:
     assert read(log, 7, bound=3) == b""
 
 
-def test_F16_offsets_outside_of_the_log_are_out_of_range() -> None:
+@pytest.mark.rule("F-16")
+def test_offsets_outside_of_the_log_are_out_of_range() -> None:
     log, _ = three_batches()
     log.raise_log_start(3)
     for offset in (-1, 0, 2, 11):
@@ -101,7 +107,8 @@ def test_F16_offsets_outside_of_the_log_are_out_of_range() -> None:
     assert read(log, 10) == b""
 
 
-def test_F14_a_read_ends_with_its_segment() -> None:
+@pytest.mark.rule("F-14")
+def test_a_read_ends_with_its_segment() -> None:
     one = len(batch())
     log = new_log(segment_bytes=3 * one)
     for _ in range(8):
@@ -112,7 +119,8 @@ def test_F14_a_read_ends_with_its_segment() -> None:
     assert not log.is_on_older_segment(0, 3) and not log.is_on_older_segment(6, 8)
 
 
-def test_F29_available_bytes_count_whole_batches_from_the_fetch_offset_to_the_bound() -> None:
+@pytest.mark.rule("F-29")
+def test_available_bytes_count_whole_batches_from_the_fetch_offset_to_the_bound() -> None:
     log, sizes = three_batches()
     assert log.bytes_between(0, ALL) == sum(sizes)
     assert log.bytes_between(4, 10) == sizes[1] + sizes[2]
@@ -120,7 +128,8 @@ def test_F29_available_bytes_count_whole_batches_from_the_fetch_offset_to_the_bo
     assert log.bytes_between(5, 3) == log.bytes_between(10, 10) == 0
 
 
-def test_F29_available_bytes_in_a_large_log_need_no_more_than_two_small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.rule("F-29")
+def test_available_bytes_in_a_large_log_need_no_more_than_two_small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     log = new_log()
     one = len(batch())
     for _ in range(20_000):
@@ -156,7 +165,8 @@ def test_replication_copies_nothing_and_gives_the_follower_the_same_bytes() -> N
     assert follower.replicate_from(leader, ALL) == 0
 
 
-def test_F7_a_follower_takes_whole_batches_up_to_its_limit_and_at_least_one() -> None:
+@pytest.mark.rule("F-7")
+def test_a_follower_takes_whole_batches_up_to_its_limit_and_at_least_one() -> None:
     leader, sizes = three_batches()
     follower = ReplicaLog(leader.store)
     assert follower.replicate_from(leader, 10, at_least_one=False) == 0
@@ -219,7 +229,8 @@ def test_divergence_adds_a_run_and_both_histories_can_be_read() -> None:
     assert leader.epochs.entries() == [(0, 0), (1, 3)]
 
 
-def test_F26_PartitionTest_testLastFetchedOffsetValidation() -> None:
+@pytest.mark.rule("F-26")
+def test_PartitionTest_testLastFetchedOffsetValidation() -> None:
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
         for _ in range(start, end):
@@ -246,7 +257,8 @@ def test_F26_PartitionTest_testLastFetchedOffsetValidation() -> None:
         log.divergence(0, 0)
 
 
-def test_E4_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
+@pytest.mark.rule("E-4")
+def test_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
     log, sizes = three_batches()
     log.high_watermark = 9
     kept = log.read_all()[: sizes[0] + sizes[1]]
@@ -263,7 +275,8 @@ def test_E4_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
     assert append(log, batch()) == 0
 
 
-def test_D2_a_high_watermark_that_was_only_heard_of_falls_to_the_end_and_both_are_told() -> None:
+@pytest.mark.rule("D2")
+def test_a_high_watermark_that_was_only_heard_of_falls_to_the_end_and_both_are_told() -> None:
     log, _ = three_batches()
     told: list[object] = []
     log.moved = lambda *what: told.append(what)
@@ -299,7 +312,8 @@ def test_what_was_truncated_away_is_not_written_over_while_it_is_being_sent() ->
     assert content(part) == before
 
 
-def test_E4_a_raised_log_start_hides_records_and_keeps_the_batch_that_holds_it() -> None:
+@pytest.mark.rule("E-4")
+def test_a_raised_log_start_hides_records_and_keeps_the_batch_that_holds_it() -> None:
     log, sizes = three_batches()
     log.high_watermark = 2
     log.raise_log_start(4)
@@ -314,7 +328,8 @@ def test_E4_a_raised_log_start_hides_records_and_keeps_the_batch_that_holds_it()
     assert append(log, batch()) == 10
 
 
-def test_N15_space_comes_back_when_the_last_replica_has_moved_its_log_start() -> None:
+@pytest.mark.rule("N-15")
+def test_space_comes_back_when_the_last_replica_has_moved_its_log_start() -> None:
     budget = MemoryBudget(1 << 30)
     leader = ReplicaLog(Store(budget, segment_bytes=200_000))
     follower = ReplicaLog(leader.store)
@@ -331,7 +346,8 @@ def test_N15_space_comes_back_when_the_last_replica_has_moved_its_log_start() ->
     assert leader.store.start_position == 10 * len(batch(1, 90_000))
 
 
-def test_E4_cutting_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> None:
+@pytest.mark.rule("E-4")
+def test_cutting_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> None:
     """`UnifiedLog.truncateTo`: this replica led, wrote nothing, and another one leads now."""
     log = new_log()
     append(log, batch(3), epoch=1)
@@ -343,7 +359,8 @@ def test_E4_cutting_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -
     assert (log.epochs.entries(), log.log_end_offset) == ([(1, 0)], 3)
 
 
-def test_E4_a_follower_with_an_epoch_that_its_leader_never_had_finds_where_they_part() -> None:
+@pytest.mark.rule("E-4")
+def test_a_follower_with_an_epoch_that_its_leader_never_had_finds_where_they_part() -> None:
     """Epoch 5 began here and nothing was written; the new leader went from 3 to 7. Found by seed 2071 of the simulation, which hung."""
     store = Store(MemoryBudget(1 << 30), 1 << 30)
     follower, leader = ReplicaLog(store), ReplicaLog(store)
@@ -369,7 +386,8 @@ def test_restart_at_forgets_everything() -> None:
     assert (log.log_start_offset, log.log_end_offset) == (50, 50)
 
 
-def test_P18_a_duplicate_is_answered_with_the_original_offsets_and_not_appended() -> None:
+@pytest.mark.rule("P-18")
+def test_a_duplicate_is_answered_with_the_original_offsets_and_not_appended() -> None:
     log = new_log()
     first = batch(3, producer_id=9, producer_epoch=0, sequence=0, timestamps=[5, 7, 6])
     append(log, batch(2))
@@ -383,14 +401,16 @@ def test_P18_a_duplicate_is_answered_with_the_original_offsets_and_not_appended(
     assert refusal.value.error_code == 45 and log.log_end_offset == 6
 
 
-def test_P2_the_log_append_time_is_told_only_when_the_log_set_it() -> None:
+@pytest.mark.rule("P-2")
+def test_the_log_append_time_is_told_only_when_the_log_set_it() -> None:
     log = new_log()
     plain, stamped = batch(), batch(attributes=0x08)
     assert log.append(memoryview(plain), read_header(plain), 0, NOW_MS).log_append_time_ms == -1
     assert log.append(memoryview(stamped), read_header(stamped), 0, NOW_MS).log_append_time_ms == NOW_MS
 
 
-def test_P17_followers_learn_producers_and_truncation_unlearns_them() -> None:
+@pytest.mark.rule("P-17")
+def test_followers_learn_producers_and_truncation_unlearns_them() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     for sequence in range(7):
@@ -427,7 +447,8 @@ def test_records_come_back_as_they_were_produced() -> None:
     assert found == [(0, 100, b"k", b"x" * 12), (1, 50, b"k", b"x" * 12), (2, 75, b"k", b"x" * 12)]
 
 
-def test_L5_the_epoch_told_with_the_log_start() -> None:
+@pytest.mark.rule("L-5")
+def test_the_epoch_told_with_the_log_start() -> None:
     log = new_log()
     assert log.earliest_epoch() == -1
     log.epochs.assign(3, 0)

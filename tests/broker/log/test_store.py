@@ -115,7 +115,8 @@ def test_temporary_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch
     assert budget.used_bytes <= SMALL_SEGMENT_BYTES
 
 
-def test_F14_a_segment_ends_at_segment_bytes_and_reading_stops_there() -> None:
+@pytest.mark.rule("F-14")
+def test_a_segment_ends_at_segment_bytes_and_reading_stops_there() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     for i in range(7):
         store.append(bytes([i]) * 300)

@@ -28,7 +28,8 @@ def singles(*timestamps: int) -> list[bytearray]:
     return [batch(timestamps=[t]) for t in timestamps]
 
 
-def test_L6_the_first_record_in_offset_order_at_or_after_a_timestamp() -> None:
+@pytest.mark.rule("L-6")
+def test_the_first_record_in_offset_order_at_or_after_a_timestamp() -> None:
     log = log_of(batch(timestamps=[100, 999, 200]), batch(timestamps=[150]), batch(timestamps=[1000, 2000]))
     assert log.offset_for_timestamp(0, ALL) == (100, 0, 0)
     assert log.offset_for_timestamp(101, ALL) == (999, 1, 0)
@@ -37,7 +38,8 @@ def test_L6_the_first_record_in_offset_order_at_or_after_a_timestamp() -> None:
     assert log.offset_for_timestamp(2001, ALL) is None
 
 
-def test_L6_a_hit_at_the_bound_is_none_and_records_below_the_log_start_do_not_count() -> None:
+@pytest.mark.rule("L-6")
+def test_a_hit_at_the_bound_is_none_and_records_below_the_log_start_do_not_count() -> None:
     log = log_of(batch(timestamps=[100, 999, 200]), batch(timestamps=[150]))
     assert log.offset_for_timestamp(500, 1) is None
     assert log.offset_for_timestamp(500, 2) == (999, 1, 0)
@@ -46,6 +48,7 @@ def test_L6_a_hit_at_the_bound_is_none_and_records_below_the_log_start_do_not_co
     assert log.offset_for_timestamp(0, ALL) == (200, 2, 0)
 
 
+@pytest.mark.rule("L-7")
 @pytest.mark.parametrize(
     ("batches", "offset"),
     [
@@ -57,12 +60,13 @@ def test_L6_a_hit_at_the_bound_is_none_and_records_below_the_log_start_do_not_co
         (singles(7, 9, 9, 8), 1),
     ],
 )
-def test_L7_the_record_with_the_largest_timestamp(batches: list[bytearray], offset: int) -> None:
+def test_the_record_with_the_largest_timestamp(batches: list[bytearray], offset: int) -> None:
     found = log_of(*(b.copy() for b in batches)).offset_of_max_timestamp(ALL)
     assert found is not None and found.offset == offset
 
 
-def test_L7_nothing_in_an_empty_log_or_at_the_bound() -> None:
+@pytest.mark.rule("L-7")
+def test_nothing_in_an_empty_log_or_at_the_bound() -> None:
     assert log_of().offset_of_max_timestamp(ALL) is None
     log = log_of(*singles(1, 5, 3))
     assert log.offset_of_max_timestamp(1) is None
@@ -71,14 +75,16 @@ def test_L7_nothing_in_an_empty_log_or_at_the_bound() -> None:
     assert log.offset_of_max_timestamp(ALL) is None
 
 
+@pytest.mark.rule("L-6", "L-7")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_L6_L7_look_into_compressed_batches(codec: Compression) -> None:
+def test_look_into_compressed_batches(codec: Compression) -> None:
     built = build_batch([NewRecord(b"v", timestamp=t) for t in (10, 30, 20)], compression=codec)
     log = log_of(bytearray(built))
     assert log.offset_for_timestamp(11, ALL) == (30, 1, 0)
     assert log.offset_of_max_timestamp(ALL) == (30, 1, 0)
 
 
+@pytest.mark.rule("L-6", "L-7")
 @given(
     timestamps=st.lists(st.integers(0, 50), min_size=1, max_size=120),
     size=st.sampled_from([10, 900, 5000]),
@@ -87,7 +93,7 @@ def test_L6_L7_look_into_compressed_batches(codec: Compression) -> None:
     wanted=st.integers(0, 51),
 )
 @settings(max_examples=60, deadline=None)
-def test_L6_L7_agree_with_a_linear_search(
+def test_agree_with_a_linear_search(
     timestamps: list[int], size: int, segment_bytes: int, start: int, wanted: int
 ) -> None:
     log = log_of(*(batch(1, size, timestamps=[t]) for t in timestamps), segment_bytes=segment_bytes)
@@ -99,7 +105,8 @@ def test_L6_L7_agree_with_a_linear_search(
     assert (latest[:2] if latest else None) == max(left, key=lambda one: (one[0], -one[1]), default=None)
 
 
-def test_L6_reads_little_of_a_large_log(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.rule("L-6")
+def test_reads_little_of_a_large_log(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(*(batch(1, 500, timestamps=[t]) for t in range(10_000)))
     bytes_read = []
     real_pread = os.pread

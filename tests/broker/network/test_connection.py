@@ -109,7 +109,8 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 # ---- one request at a time -------------------------------------------------------------------------------------------------------------
 
 
-def test_W9_the_next_frame_waits_until_the_answer_is_written(bench: Bench) -> None:
+@pytest.mark.rule("W-9")
+def test_the_next_frame_waits_until_the_answer_is_written(bench: Bench) -> None:
     bench.skin.full = True
     bench.give(b"one", b"two")
     assert bench.frames == [b"one"]
@@ -119,7 +120,8 @@ def test_W9_the_next_frame_waits_until_the_answer_is_written(bench: Bench) -> No
     assert bench.frames == [b"one", b"two"]
 
 
-def test_W9_reading_goes_on_behind_a_request_until_one_whole_frame_waits(bench: Bench) -> None:
+@pytest.mark.rule("W-9")
+def test_reading_goes_on_behind_a_request_until_one_whole_frame_waits(bench: Bench) -> None:
     bench.give(b"one")
     assert bench.skin.reading
     bench.give_bytes(b"\x00\x00\x00\x03tw")
@@ -131,14 +133,16 @@ def test_W9_reading_goes_on_behind_a_request_until_one_whole_frame_waits(bench: 
     assert bench.skin.reading
 
 
-def test_P14_a_request_without_an_answer_lets_the_next_one_through(bench: Bench) -> None:
+@pytest.mark.rule("P-14")
+def test_a_request_without_an_answer_lets_the_next_one_through(bench: Bench) -> None:
     bench.give(b"one", b"two")
     bench.answer(data=None)
     assert bench.frames == [b"one", b"two"]
     assert bench.skin.written == []
 
 
-def test_T12_an_answer_that_closes_does_so_when_it_is_out(bench: Bench) -> None:
+@pytest.mark.rule("T-12")
+def test_an_answer_that_closes_does_so_when_it_is_out(bench: Bench) -> None:
     bench.skin.full = True
     bench.give(b"one", b"two")
     bench.answer(close=True)
@@ -147,7 +151,8 @@ def test_T12_an_answer_that_closes_does_so_when_it_is_out(bench: Bench) -> None:
     assert (bench.skin.closed, bench.frames) == (1, [b"one"])
 
 
-def test_W8_64_frames_are_one_turn(bench: Bench) -> None:
+@pytest.mark.rule("W-8")
+def test_64_frames_are_one_turn(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"%d" % i for i in range(2 * FRAMES_PER_TURN + 1)])
     assert len(bench.frames) == FRAMES_PER_TURN
@@ -159,7 +164,8 @@ def test_W8_64_frames_are_one_turn(bench: Bench) -> None:
     assert (bench.skin.later, bench.skin.reading) == (2, True)
 
 
-def test_W8_a_turn_that_lasts_too_long_ends_before_64_frames(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.rule("W-8")
+def test_a_turn_that_lasts_too_long_ends_before_64_frames(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(1000))
     monkeypatch.setattr(bench.clock, "precise_ms", lambda: next(ticks) * (TURN_MS / 2))
     bench.at_once = 0
@@ -168,7 +174,8 @@ def test_W8_a_turn_that_lasts_too_long_ends_before_64_frames(bench: Bench, monke
     assert bench.skin.later == 1
 
 
-def test_W8_bytes_that_come_before_the_next_turn_change_nothing_of_the_order(bench: Bench) -> None:
+@pytest.mark.rule("W-8")
+def test_bytes_that_come_before_the_next_turn_change_nothing_of_the_order(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"%d" % i for i in range(FRAMES_PER_TURN + 2)])
     bench.connection.proceed(bench.now_ms)
@@ -191,13 +198,15 @@ def enter(bench: Bench, state: MuteState) -> None:
     assert bench.state is state
 
 
+@pytest.mark.rule("T-7")
 @pytest.mark.parametrize("state", WAITING_STATES)
-def test_T7_a_throttled_connection_is_not_read_and_a_parked_one_is(bench: Bench, state: MuteState) -> None:
+def test_a_throttled_connection_is_not_read_and_a_parked_one_is(bench: Bench, state: MuteState) -> None:
     enter(bench, state)
     assert bench.skin.reading == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
 
 
-def test_T6_T8_response_first_then_the_end_of_the_throttle(bench: Bench) -> None:
+@pytest.mark.rule("T-6", "T-8")
+def test_response_first_then_the_end_of_the_throttle(bench: Bench) -> None:
     enter(bench, MuteState.MUTED_AND_THROTTLED)
     bench.advance(999)
     assert bench.state is MuteState.MUTED_AND_THROTTLED
@@ -206,7 +215,8 @@ def test_T6_T8_response_first_then_the_end_of_the_throttle(bench: Bench) -> None
     assert bench.skin.reading
 
 
-def test_T6_the_end_of_the_throttle_first_then_the_response(bench: Bench) -> None:
+@pytest.mark.rule("T-6")
+def test_the_end_of_the_throttle_first_then_the_response(bench: Bench) -> None:
     enter(bench, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
     bench.advance(1000)
     assert bench.state is MuteState.MUTED_AND_RESPONSE_PENDING
@@ -215,7 +225,8 @@ def test_T6_the_end_of_the_throttle_first_then_the_response(bench: Bench) -> Non
     assert bench.state is MuteState.NOT_MUTED
 
 
-def test_T7_what_came_before_the_mute_is_handled_after_it_in_order_each_with_its_own(bench: Bench) -> None:
+@pytest.mark.rule("T-7")
+def test_what_came_before_the_mute_is_handled_after_it_in_order_each_with_its_own(bench: Bench) -> None:
     bench.at_once = 100
     bench.give(b"one", b"two", b"three")
     for count in (1, 2, 3):
@@ -226,7 +237,8 @@ def test_T7_what_came_before_the_mute_is_handled_after_it_in_order_each_with_its
     assert bench.skin.reading
 
 
-def test_T3_a_throttle_without_an_answer_mutes(bench: Bench) -> None:
+@pytest.mark.rule("T-3")
+def test_a_throttle_without_an_answer_mutes(bench: Bench) -> None:
     bench.give(b"one")
     bench.answer(500, data=None)
     assert bench.state is MuteState.MUTED_AND_THROTTLED
@@ -237,9 +249,10 @@ def test_T3_a_throttle_without_an_answer_mutes(bench: Bench) -> None:
 # ---- ends --------------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("T-10")
 @pytest.mark.parametrize("state", [MuteState.NOT_MUTED, *WAITING_STATES])
 @pytest.mark.parametrize("way", ["close", "lost", "refuse", "idle"])
-def test_T10_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: MuteState, way: str) -> None:
+def test_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: MuteState, way: str) -> None:
     abandoned = []
     if state is not MuteState.NOT_MUTED:
         enter(bench, state)
@@ -272,7 +285,8 @@ def test_T10_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state:
     assert bench.timers() == 0
 
 
-def test_W10_the_end_of_the_peer_waits_for_what_it_sent_whole(bench: Bench) -> None:
+@pytest.mark.rule("W-10")
+def test_the_end_of_the_peer_waits_for_what_it_sent_whole(bench: Bench) -> None:
     bench.give_bytes(b"\x00\x00\x00\x03one\x00\x00\x00\x03two\x00\x00\x00\x09inc")
     bench.connection.ended(bench.now_ms)
     assert bench.skin.closed == 0
@@ -284,12 +298,14 @@ def test_W10_the_end_of_the_peer_waits_for_what_it_sent_whole(bench: Bench) -> N
     assert bench.skin.closed == 1
 
 
-def test_W10_the_end_of_a_peer_that_sent_nothing(bench: Bench) -> None:
+@pytest.mark.rule("W-10")
+def test_the_end_of_a_peer_that_sent_nothing(bench: Bench) -> None:
     bench.connection.ended(bench.now_ms)
     assert bench.skin.closed == 1
 
 
-def test_W10_the_end_of_the_peer_and_more_frames_than_a_turn(bench: Bench) -> None:
+@pytest.mark.rule("W-10")
+def test_the_end_of_the_peer_and_more_frames_than_a_turn(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"x"] * (FRAMES_PER_TURN + 1))
     bench.connection.ended(bench.now_ms)
@@ -298,7 +314,8 @@ def test_W10_the_end_of_the_peer_and_more_frames_than_a_turn(bench: Bench) -> No
     assert bench.skin.closed == 1
 
 
-def test_W11_any_byte_counts_as_life_and_so_does_an_answer(bench: Bench) -> None:
+@pytest.mark.rule("W-11")
+def test_any_byte_counts_as_life_and_so_does_an_answer(bench: Bench) -> None:
     bench.give_bytes(b"\x00")
     bench.advance(IDLE_MS - 1)
     bench.give_bytes(b"\x00\x00\x01x")
@@ -310,15 +327,17 @@ def test_W11_any_byte_counts_as_life_and_so_does_an_answer(bench: Bench) -> None
     assert bench.skin.closed == 1
 
 
+@pytest.mark.rule("W-11")
 @pytest.mark.parametrize("limit", [0, -1])
-def test_W11_no_limit_is_no_timer(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_no_limit_is_no_timer(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     bench = Bench(monkeypatch, limit)
     assert bench.timers() == 0
     bench.advance(10**9)
     assert bench.skin.closed == 0
 
 
-def test_W8_a_request_that_raises_closes_and_is_told_in_the_log(
+@pytest.mark.rule("W-8")
+def test_a_request_that_raises_closes_and_is_told_in_the_log(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(*_: object) -> None:
@@ -331,14 +350,16 @@ def test_W8_a_request_that_raises_closes_and_is_told_in_the_log(
     assert record.exc_info is not None and "a bug" in str(record.exc_info[1])
 
 
-def test_W1_frames_before_a_bad_length_are_answered(bench: Bench) -> None:
+@pytest.mark.rule("W-1")
+def test_frames_before_a_bad_length_are_answered(bench: Bench) -> None:
     bench.at_once = 0
     bench.give_bytes(b"\x00\x00\x00\x03one\xff\xff\xff\xff")
     assert bench.skin.written == [b"one"]
     assert bench.skin.closed == 1
 
 
-def test_W1_a_bad_length_behind_a_parked_request_stops_reading_and_closes_when_its_turn_comes(bench: Bench) -> None:
+@pytest.mark.rule("W-1")
+def test_a_bad_length_behind_a_parked_request_stops_reading_and_closes_when_its_turn_comes(bench: Bench) -> None:
     bench.give_bytes(b"\x00\x00\x00\x03one\x7f\xff\xff\xff")
     assert (bench.skin.reading, bench.skin.closed) == (False, 0)
     bench.answer()

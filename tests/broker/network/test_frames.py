@@ -58,12 +58,13 @@ def bound(arrived_bytes: int) -> int:
     return 2 * arrived_bytes + FIRST_BUFFER_BYTES + SURPLUS_BYTES + 64
 
 
+@pytest.mark.rule("W-1")
 @settings(max_examples=200, deadline=None)
 @given(
     payloads=st.lists(st.binary(max_size=3000) | st.integers(0, 40_000).map(bytes), max_size=12),
     cuts=st.lists(st.integers(1, 20_000), min_size=1, max_size=30),
 )
-def test_W1_any_split_of_a_stream_gives_the_same_frames(payloads: list[bytes], cuts: list[int]) -> None:
+def test_any_split_of_a_stream_gives_the_same_frames(payloads: list[bytes], cuts: list[int]) -> None:
     stream = framed(*payloads)
     made = reader()
     frames: list[bytes] = []
@@ -78,13 +79,14 @@ def test_W1_any_split_of_a_stream_gives_the_same_frames(payloads: list[bytes], c
     assert made.waiting_bytes == made.owned_bytes == 0
 
 
+@pytest.mark.rule("W-8")
 @settings(max_examples=60, deadline=None)
 @given(
     streams=st.lists(st.lists(st.binary(max_size=200), min_size=1, max_size=6), min_size=2, max_size=5),
     order=st.lists(st.integers(0, 4), min_size=10, max_size=60),
     step=st.integers(1, 90),
 )
-def test_W8_readers_that_share_a_pool_do_not_mix_their_bytes(
+def test_readers_that_share_a_pool_do_not_mix_their_bytes(
     streams: list[list[bytes]], order: list[int], step: int
 ) -> None:
     pool = BufferPool(64)
@@ -103,8 +105,9 @@ def test_a_frame_of_no_bytes_is_a_frame() -> None:
     assert reader().give(framed(b"", b"x", b"")) == [b"", b"x", b""]
 
 
+@pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [-1, -(2**31), 1001, 2**31 - 1])
-def test_W1_a_length_that_is_not_allowed_raises_as_soon_as_it_is_there(announced: int) -> None:
+def test_a_length_that_is_not_allowed_raises_as_soon_as_it_is_there(announced: int) -> None:
     made = reader(limit=1000)
     assert made.give(length(announced)[:3]) == []
     assert not made.has_frame()
@@ -112,11 +115,13 @@ def test_W1_a_length_that_is_not_allowed_raises_as_soon_as_it_is_there(announced
         made.give(length(announced)[3:])
 
 
-def test_W1_the_limit_itself_is_allowed() -> None:
+@pytest.mark.rule("W-1")
+def test_the_limit_itself_is_allowed() -> None:
     assert reader(limit=1000).give(framed(bytes(1000))) == [bytes(1000)]
 
 
-def test_W9_a_whole_frame_that_waits_is_seen_without_being_taken() -> None:
+@pytest.mark.rule("W-9")
+def test_a_whole_frame_that_waits_is_seen_without_being_taken() -> None:
     made = reader()
     data = framed(b"first", b"second")
     buffer = made.get_buffer()
@@ -133,7 +138,8 @@ def test_W9_a_whole_frame_that_waits_is_seen_without_being_taken() -> None:
     assert second is not None and bytes(second) == b"second"
 
 
-def test_W1_a_length_that_is_too_large_counts_as_waiting_so_that_reading_stops() -> None:
+@pytest.mark.rule("W-1")
+def test_a_length_that_is_too_large_counts_as_waiting_so_that_reading_stops() -> None:
     made = reader(limit=10)
     buffer = made.get_buffer()
     buffer[:4] = length(11)
@@ -143,8 +149,9 @@ def test_W1_a_length_that_is_too_large_counts_as_waiting_so_that_reading_stops()
         made.next_frame()
 
 
+@pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [1 << 30, 100 << 20, 5_000_000])
-def test_W1_memory_grows_with_what_has_come_and_never_to_what_was_announced(announced: int) -> None:
+def test_memory_grows_with_what_has_come_and_never_to_what_was_announced(announced: int) -> None:
     made = reader(BufferPool(), limit=1 << 30)
     made.give(length(announced))
     came = LENGTH_BYTES
@@ -157,7 +164,8 @@ def test_W1_memory_grows_with_what_has_come_and_never_to_what_was_announced(anno
     assert made.owned_bytes == 0
 
 
-def test_W1_a_frame_whose_end_is_near_gets_what_it_needs_and_no_more() -> None:
+@pytest.mark.rule("W-1")
+def test_a_frame_whose_end_is_near_gets_what_it_needs_and_no_more() -> None:
     made = reader(BufferPool(1024))
     made.give(framed(bytes(3000))[:1500])
     assert 3004 <= made.owned_bytes <= 3004 + 64

@@ -18,31 +18,36 @@ def walk(*events: MuteEvent) -> MuteState:
     return state
 
 
-def test_T6_a_request_without_a_throttle() -> None:
+@pytest.mark.rule("T-6")
+def test_a_request_without_a_throttle() -> None:
     assert walk(E.REQUEST_RECEIVED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(E.REQUEST_RECEIVED, E.RESPONSE_SENT) is S.NOT_MUTED
 
 
-def test_T6_a_throttle_that_outlives_its_response() -> None:
+@pytest.mark.rule("T-6")
+def test_a_throttle_that_outlives_its_response() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started) is S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
     assert walk(*started, E.RESPONSE_SENT) is S.MUTED_AND_THROTTLED
     assert walk(*started, E.RESPONSE_SENT, E.THROTTLE_ENDED) is S.NOT_MUTED
 
 
-def test_T6_a_throttle_that_ends_before_its_response_is_written() -> None:
+@pytest.mark.rule("T-6")
+def test_a_throttle_that_ends_before_its_response_is_written() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started, E.THROTTLE_ENDED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(*started, E.THROTTLE_ENDED, E.RESPONSE_SENT) is S.NOT_MUTED
 
 
+@pytest.mark.rule("T-6")
 @pytest.mark.parametrize(("state", "event"), [pair for pair in product(S, E) if pair not in TRANSITIONS])
-def test_T6_what_cannot_happen_raises(state: MuteState, event: MuteEvent) -> None:
+def test_what_cannot_happen_raises(state: MuteState, event: MuteEvent) -> None:
     with pytest.raises(ValueError, match=f"{event.name} cannot happen while {state.name}"):
         after(state, event)
 
 
-def test_T6_every_state_is_reached_and_every_way_ends_unmuted() -> None:
+@pytest.mark.rule("T-6")
+def test_every_state_is_reached_and_every_way_ends_unmuted() -> None:
     reached = {S.NOT_MUTED}
     ends = set()
     while True:

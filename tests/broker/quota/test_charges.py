@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from broker.quota.charges import Charged, charge_exempt, charge_produce, charge_request
 from broker.quota.client_quotas import ClientQuotas
 from broker.quota.entities import QuotaEntity
@@ -22,7 +24,8 @@ def which(charged: Charged) -> tuple[int, str | None]:
     return charged.throttle_ms, charged.reason.quota if charged.reason else None
 
 
-def test_T3_produce_takes_the_larger_of_bytes_and_request_time() -> None:
+@pytest.mark.rule("T-3")
+def test_produce_takes_the_larger_of_bytes_and_request_time() -> None:
     q = quotas(produce=1000, request=1)
     assert which(charge_produce(q, "u", "c", 15000, 0.1, -1, 0)) == (5000, "Produce")
     assert which(charge_produce(q, "u", "c", 0, 0.1, 1, 0)) == (5000, "Produce")
@@ -30,20 +33,23 @@ def test_T3_produce_takes_the_larger_of_bytes_and_request_time() -> None:
     assert which(charge_produce(q, "u", "c", 10_200, 11, 1, 0)) == (1000, "Request")
 
 
-def test_T3_acks_0_pays_for_bytes_but_not_for_time() -> None:
+@pytest.mark.rule("T-3")
+def test_acks_0_pays_for_bytes_but_not_for_time() -> None:
     q = quotas(produce=1000, request=1)
     assert which(charge_produce(q, "u", "c", 15000, 500, 0, 0)) == (5000, "Produce")
     assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
 
 
-def test_Q17_a_tie_is_the_request_quotas() -> None:
+@pytest.mark.rule("Q-17")
+def test_a_tie_is_the_request_quotas() -> None:
     q = quotas(produce=1000, fetch=1000, request=1)
     assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
     q = quotas(fetch=1000, request=1)
     assert which(charge_fetch(q, "u", "c", 10_500, 10.5, 0)) == (500, "Request")
 
 
-def test_Q12_both_quotas_violated_only_the_larger_notes_a_throttle_time() -> None:
+@pytest.mark.rule("Q-12")
+def test_both_quotas_violated_only_the_larger_notes_a_throttle_time() -> None:
     q = quotas(produce=1, fetch=1, request=0.01)
     assert which(charge_produce(q, "u", "c", 100, 50, 1, 0)) == (90_000, "Produce")
     assert which(charge_fetch(q, "u", "c", 100, 50, 0)) == (90_000, "Fetch")
@@ -51,7 +57,8 @@ def test_Q12_both_quotas_violated_only_the_larger_notes_a_throttle_time() -> Non
     assert noted == {"Produce": 90_000, "Fetch": 90_000, "Request": None}
 
 
-def test_T2_other_requests_are_charged_their_time() -> None:
+@pytest.mark.rule("T-2")
+def test_other_requests_are_charged_their_time() -> None:
     q = quotas(request=1)
     assert charge_request(q, "u", "c", 10, 0).throttle_ms == 0
     charged = charge_request(q, "u", "c", 0.71, 0)
@@ -59,14 +66,16 @@ def test_T2_other_requests_are_charged_their_time() -> None:
     assert charged.reason is not None and charged.reason.value == 0.71
 
 
-def test_Q15_exempt_requests_are_counted_apart_and_never_wait() -> None:
+@pytest.mark.rule("Q-15")
+def test_exempt_requests_are_counted_apart_and_never_wait() -> None:
     q = quotas(request=1)
     assert charge_exempt(q, 5000, 0).throttle_ms == 0
     assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
     assert q.exempt_request_time.peek(0) == 500
 
 
-def test_T4_a_throttled_fetch_gets_its_bytes_back() -> None:
+@pytest.mark.rule("T-4")
+def test_a_throttled_fetch_gets_its_bytes_back() -> None:
     q = quotas(fetch=1000)
     assert which(charge_fetch(q, "u", "c", 10_050, 0, 0)) == (50, "Fetch")
     # the same fetch 50 ms later is charged again, from nothing, and is now within the longer window.
@@ -75,14 +84,16 @@ def test_T4_a_throttled_fetch_gets_its_bytes_back() -> None:
     assert charge_fetch(q, "u", "c", 10_050, 0, 50).throttle_ms > 0
 
 
-def test_Q13_bytes_are_taken_back_when_request_time_throttles() -> None:
+@pytest.mark.rule("Q-13")
+def test_bytes_are_taken_back_when_request_time_throttles() -> None:
     q = quotas(fetch=1000, request=1)
     assert which(charge_fetch(q, "u", "c", 9000, 10.5, 0)) == (500, "Request")
     assert q.fetch.record("u", "c", 0, 0) == 0
     assert next(q.fetch.metrics(0)).rate == 0
 
 
-def test_Q13_taking_back_still_counts_as_an_event() -> None:
+@pytest.mark.rule("Q-13")
+def test_taking_back_still_counts_as_an_event() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)
@@ -91,7 +102,8 @@ def test_Q13_taking_back_still_counts_as_an_event() -> None:
         assert charge_fetch(q, "u", "c", value, 0, now_ms).throttle_ms == wait_ms
 
 
-def test_Q14_scenario17_a_batch_that_can_never_be_consumed() -> None:
+@pytest.mark.rule("Q-14")
+def test_scenario17_a_batch_that_can_never_be_consumed() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)
@@ -100,7 +112,8 @@ def test_Q14_scenario17_a_batch_that_can_never_be_consumed() -> None:
     assert waits == [6384, 6000] * 3
 
 
-def test_Q1_without_quotas_nothing_is_charged() -> None:
+@pytest.mark.rule("Q-1")
+def test_without_quotas_nothing_is_charged() -> None:
     q = quotas()
     assert charge_fetch(q, "u", "c", 10**9, 10**9, 0).throttle_ms == 0
     assert charge_produce(q, "u", "c", 10**9, 10**9, 1, 0).throttle_ms == 0

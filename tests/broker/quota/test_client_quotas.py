@@ -35,7 +35,8 @@ class Cluster:
         assert (self.fetch.record(user, client_id, value * 11, now_ms) > 0) == throttled
 
 
-def test_Q8_table_of_testQuotaConfigPrecedence() -> None:
+@pytest.mark.rule("Q-8")
+def test_table_of_testQuotaConfigPrecedence() -> None:
     c = Cluster()
     for user, client_id, value in [
         (DEFAULT, None, 1000),
@@ -88,6 +89,7 @@ def test_Q8_table_of_testQuotaConfigPrecedence() -> None:
 ALL = Levels.CLIENT_ID | Levels.USER | Levels.USER_AND_CLIENT_ID
 
 
+@pytest.mark.rule("Q-8")
 @pytest.mark.parametrize(
     ("configured", "expected"),
     [
@@ -101,12 +103,13 @@ ALL = Levels.CLIENT_ID | Levels.USER | Levels.USER_AND_CLIENT_ID
         (entity(None, DEFAULT), Binding("", "c", 5, entity(None, DEFAULT))),
     ],
 )
-def test_Q8_each_of_the_eight_levels_gives_bound_and_tags(configured: QuotaEntity, expected: Binding) -> None:
+def test_each_of_the_eight_levels_gives_bound_and_tags(configured: QuotaEntity, expected: Binding) -> None:
     for semantics in ("kip", "kafka"):
         values = {configured: 5.0, entity("other"): 1.0, entity(None, "other"): 1.0, entity("u", "other"): 1.0}
         assert resolve(values.get, ALL, "u", "c", semantics) == expected
 
 
+@pytest.mark.rule("Q-8")
 @pytest.mark.parametrize(
     ("levels", "tags"),
     [
@@ -116,12 +119,13 @@ def test_Q8_each_of_the_eight_levels_gives_bound_and_tags(configured: QuotaEntit
         (ALL, ("", "c")),
     ],
 )
-def test_Q8_tags_of_a_client_without_a_quota(levels: Levels, tags: tuple[str, str]) -> None:
+def test_tags_of_a_client_without_a_quota(levels: Levels, tags: tuple[str, str]) -> None:
     none: dict[QuotaEntity, float] = {}
     assert resolve(none.get, levels, "u", "c", "kip") == Binding(*tags)
 
 
-def test_D9_unnamed_clients_share_the_default_client_id_quota_under_kip() -> None:
+@pytest.mark.rule("D9")
+def test_unnamed_clients_share_the_default_client_id_quota_under_kip() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -129,7 +133,8 @@ def test_D9_unnamed_clients_share_the_default_client_id_quota_under_kip() -> Non
     assert c.fetch.record("u", "named", 0, 0) == 0
 
 
-def test_Q9_D9_unnamed_clients_escape_client_id_quotas_under_kafka() -> None:
+@pytest.mark.rule("Q-9", "D9")
+def test_unnamed_clients_escape_client_id_quotas_under_kafka() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0
@@ -137,13 +142,15 @@ def test_Q9_D9_unnamed_clients_escape_client_id_quotas_under_kafka() -> None:
     assert c.fetch.record("u", "named", 15000, 0) == 5000
 
 
-def test_Q9_under_kafka_an_unnamed_client_of_a_pair_quota_falls_to_its_user() -> None:
+@pytest.mark.rule("Q-9")
+def test_under_kafka_an_unnamed_client_of_a_pair_quota_falls_to_its_user() -> None:
     values = {entity("u", DEFAULT): 5.0, entity("u"): 7.0}
     assert resolve(values.get, ALL, "u", "", "kafka") == Binding("u", "", 7, entity("u"))
     assert resolve(values.get, ALL, "u", "", "kip") == Binding("u", "", 5, entity("u", DEFAULT))
 
 
-def test_Q10_changed_bounds_act_on_existing_samples_as_in_testQuotaParsing() -> None:
+@pytest.mark.rule("Q-10")
+def test_changed_bounds_act_on_existing_samples_as_in_testQuotaParsing() -> None:
     c = Cluster()
     c.set(2000, None, "p1")
     c.set(4000, None, DEFAULT)
@@ -157,7 +164,8 @@ def test_Q10_changed_bounds_act_on_existing_samples_as_in_testQuotaParsing() -> 
     assert c.fetch.bound("ANONYMOUS", "p1") == 4000
 
 
-def test_Q1_a_type_that_was_never_configured_records_nothing() -> None:
+@pytest.mark.rule("Q-1")
+def test_a_type_that_was_never_configured_records_nothing() -> None:
     c = Cluster()
     assert not c.fetch.enabled
     assert c.fetch.record("u", "c", 10**9, 0) == 0
@@ -172,7 +180,8 @@ def test_Q1_a_type_that_was_never_configured_records_nothing() -> None:
     assert [(m.rate, m.bound) for m in c.fetch.metrics(0)] == [(50.0, None)]
 
 
-def test_Q0_each_broker_has_its_own_sensors() -> None:
+@pytest.mark.rule("Q-0")
+def test_each_broker_has_its_own_sensors() -> None:
     c = Cluster()
     other = ClientQuotas(c.store, "kip")
     c.set(1000, "u")
@@ -182,14 +191,16 @@ def test_Q0_each_broker_has_its_own_sensors() -> None:
     assert late.fetch.enabled and late.fetch.bound("u", "c") == 1000
 
 
-def test_Q1_a_stopped_broker_hears_no_more() -> None:
+@pytest.mark.rule("Q-1")
+def test_a_stopped_broker_hears_no_more() -> None:
     c = Cluster()
     c.quotas.close()
     c.set(1000, "u")
     assert not c.fetch.enabled
 
 
-def test_F4_most_bytes_of_one_response() -> None:
+@pytest.mark.rule("F-4")
+def test_most_bytes_of_one_response() -> None:
     c = Cluster()
     assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
     c.set(1000, "u")
@@ -199,7 +210,8 @@ def test_F4_most_bytes_of_one_response() -> None:
     assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
 
 
-def test_Q6_bytes_have_no_cap_but_int32_and_request_time_waits_one_window() -> None:
+@pytest.mark.rule("Q-6")
+def test_bytes_have_no_cap_but_int32_and_request_time_waits_one_window() -> None:
     c = Cluster()
     for key in (PRODUCE, REQUEST):
         c.store.set(entity("u"), key, 1)
@@ -208,13 +220,15 @@ def test_Q6_bytes_have_no_cap_but_int32_and_request_time_waits_one_window() -> N
     assert c.quotas.request.record("u", "c", 1000, 0) == 1000
 
 
-def test_Q6_the_smallest_quota_that_there_can_be_throttles_like_any_other() -> None:
+@pytest.mark.rule("Q-6")
+def test_the_smallest_quota_that_there_can_be_throttles_like_any_other() -> None:
     c = Cluster()
     c.store.set(entity("u"), REQUEST, 5e-324)
     assert c.quotas.request.record("u", "c", 0.4, 0) == 1000
 
 
-def test_Q17_reasons_and_metrics() -> None:
+@pytest.mark.rule("Q-17")
+def test_reasons_and_metrics() -> None:
     c = Cluster()
     c.set(1000, "u")
     wait_ms = c.fetch.record("u", "c", 15000, 7)
@@ -227,7 +241,8 @@ def test_Q17_reasons_and_metrics() -> None:
     assert metrics.mean_throttle_ms == 5000
 
 
-def test_Q10_sensors_idle_for_an_hour_are_dropped() -> None:
+@pytest.mark.rule("Q-10")
+def test_sensors_idle_for_an_hour_are_dropped() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     for n in range(20):
@@ -241,7 +256,8 @@ def test_Q10_sensors_idle_for_an_hour_are_dropped() -> None:
     assert len(c.fetch._sensors) == 1
 
 
-def test_Q10_whoever_comes_back_after_an_hour_begins_anew() -> None:
+@pytest.mark.rule("Q-10")
+def test_whoever_comes_back_after_an_hour_begins_anew() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     wait_ms = c.fetch.record("u", "c", 15_000, 0)
@@ -252,7 +268,8 @@ def test_Q10_whoever_comes_back_after_an_hour_begins_anew() -> None:
     assert (metrics.rate, metrics.last_throttle_ms) == (50, None)
 
 
-def test_Q10_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -> None:
+@pytest.mark.rule("Q-10")
+def test_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     for n in range(100):
@@ -269,7 +286,8 @@ def test_Q10_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -
     assert c.timers.next_deadline_ms() is None
 
 
-def test_Q10_many_clients_of_one_sensor_are_not_all_remembered() -> None:
+@pytest.mark.rule("Q-10")
+def test_many_clients_of_one_sensor_are_not_all_remembered() -> None:
     c = Cluster()
     c.set(1000, "u")
     for n in range(100_000):
@@ -280,7 +298,8 @@ def test_Q10_many_clients_of_one_sensor_are_not_all_remembered() -> None:
     assert not c.fetch._clients and not c.fetch._sensors
 
 
-def test_Q17_metrics_tell_the_bound_that_holds_before_the_next_request() -> None:
+@pytest.mark.rule("Q-17")
+def test_metrics_tell_the_bound_that_holds_before_the_next_request() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     c.fetch.record("u", "c", 500, 0)

@@ -53,7 +53,8 @@ def events(cluster: VirtualCluster, kind: str) -> list[dict[str, Any]]:
 # ---- W-12: how many ------------------------------------------------------------------------------------------------------------
 
 
-def test_W12_the_surplus_connection_of_an_address_is_closed_at_once_and_counts_no_longer() -> None:
+@pytest.mark.rule("W-12")
+def test_the_surplus_connection_of_an_address_is_closed_at_once_and_counts_no_longer() -> None:
     cluster = cluster_with(max_connections_per_ip="2")
     first, second, third = (cluster.connect() for _ in range(3))
     assert served(first) and served(second)
@@ -65,19 +66,22 @@ def test_W12_the_surplus_connection_of_an_address_is_closed_at_once_and_counts_n
     assert events(cluster, "connection refused")[0] == {"listener": "PLAINTEXT", "address": HOME}
 
 
-def test_W12_zero_per_address_lets_in_only_whom_an_override_names() -> None:
+@pytest.mark.rule("W-12")
+def test_zero_per_address_lets_in_only_whom_an_override_names() -> None:
     cluster = cluster_with(max_connections_per_ip="0", max_connections_per_ip_overrides="127.0.0.1:2, ::1:1")
     assert [served(cluster.connect()) for _ in range(3)] == [True, True, False]
     assert [served(cluster.connect(address="::1")) for _ in range(2)] == [True, False]
     assert not served(cluster.connect(address="10.0.0.1"))
 
 
-def test_W12_an_override_may_be_stricter_and_knows_an_address_by_any_spelling() -> None:
+@pytest.mark.rule("W-12")
+def test_an_override_may_be_stricter_and_knows_an_address_by_any_spelling() -> None:
     cluster = cluster_with(max_connections_per_ip="3", max_connections_per_ip_overrides="localhost:1")
     assert [served(cluster.connect(address=a)) for a in ("::ffff:127.0.0.1", HOME)] == [True, False]
     assert [canonical(a) for a in ("::0001", "::FFFF:1.2.3.4", "nobody")] == ["::1", "1.2.3.4", "nobody"]
 
 
+@pytest.mark.rule("W-12")
 @pytest.mark.parametrize(
     "config",
     [
@@ -91,12 +95,13 @@ def test_W12_an_override_may_be_stricter_and_knows_an_address_by_any_spelling() 
         {"listener.name.plaintext.num.partitions": "1"},
     ],
 )
-def test_W12_settings_that_cannot_be_are_refused_at_start(config: dict[str, str]) -> None:
+def test_settings_that_cannot_be_are_refused_at_start(config: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="for example"):
         VirtualCluster(config=config)
 
 
-def test_W12_when_all_slots_are_taken_a_caller_waits_until_one_is_free() -> None:
+@pytest.mark.rule("W-12")
+def test_when_all_slots_are_taken_a_caller_waits_until_one_is_free() -> None:
     cluster = cluster_with(max_connections="2")
     first, second, third, fourth = (cluster.connect() for _ in range(4))
     third.send(metadata(), 1)
@@ -112,7 +117,8 @@ def test_W12_when_all_slots_are_taken_a_caller_waits_until_one_is_free() -> None
     assert served(fourth)
 
 
-def test_W12_a_listener_has_a_limit_of_its_own() -> None:
+@pytest.mark.rule("W-12")
+def test_a_listener_has_a_limit_of_its_own() -> None:
     cluster = VirtualCluster(config={"listener.name.outside.max.connections": "1"})
     first, second = cluster.connect(listener="OUTSIDE"), cluster.connect(listener="OUTSIDE")
     assert served(first) and second.served_ms is None
@@ -122,7 +128,8 @@ def test_W12_a_listener_has_a_limit_of_its_own() -> None:
     assert served(second)
 
 
-def test_W12_the_brokers_listener_takes_the_slot_of_the_least_recently_used_client() -> None:
+@pytest.mark.rule("W-12")
+def test_the_brokers_listener_takes_the_slot_of_the_least_recently_used_client() -> None:
     cluster = VirtualCluster(config={"max.connections": "3", "inter.broker.listener.name": "INSIDE"})
     cluster.state.nodes[0].acceptor("INSIDE")
     clients = []
@@ -141,14 +148,16 @@ def test_W12_the_brokers_listener_takes_the_slot_of_the_least_recently_used_clie
     assert [served(c) for c in clients] == [False, False, False]
 
 
-def test_W12_the_only_listener_is_not_protected() -> None:
+@pytest.mark.rule("W-12")
+def test_the_only_listener_is_not_protected() -> None:
     cluster = VirtualCluster(config={"max.connections": "1"})
     first = cluster.connect()
     assert cluster.connect().served_ms is None
     assert served(first)
 
 
-def test_W12_limits_change_while_the_broker_runs() -> None:
+@pytest.mark.rule("W-12")
+def test_limits_change_while_the_broker_runs() -> None:
     cluster = cluster_with(inter_broker_listener_name="ADMIN")
     cluster.state.nodes[0].acceptor("ADMIN")
     clients = []
@@ -169,7 +178,8 @@ def test_W12_limits_change_while_the_broker_runs() -> None:
     assert served(cluster.connect())
 
 
-def test_W12_changes_that_cannot_be_are_refused_and_change_nothing() -> None:
+@pytest.mark.rule("W-12")
+def test_changes_that_cannot_be_are_refused_and_change_nothing() -> None:
     cluster = cluster_with()
     refused = [
         alter(cluster, ("max.connections.per.ip", "0")),
@@ -184,7 +194,8 @@ def test_W12_changes_that_cannot_be_are_refused_and_change_nothing() -> None:
     assert all(served(cluster.connect()) for _ in range(3))
 
 
-def test_W12_a_listeners_setting_is_changed_and_described_under_its_name() -> None:
+@pytest.mark.rule("W-12")
+def test_a_listeners_setting_is_changed_and_described_under_its_name() -> None:
     cluster = cluster_with(inter_broker_listener_name="ADMIN")
     name = "listener.name.plaintext.max.connections"
     assert alter(cluster, (name, "1")) == 0
@@ -196,7 +207,8 @@ def test_W12_a_listeners_setting_is_changed_and_described_under_its_name() -> No
     assert {c.name: c.value for c in described.results[0].configs} == {name: "1", "max.connections": str(2**31 - 1)}
 
 
-def test_W12_whoever_waits_when_the_broker_stops_is_closed() -> None:
+@pytest.mark.rule("W-12")
+def test_whoever_waits_when_the_broker_stops_is_closed() -> None:
     cluster = cluster_with(max_connections="1")
     limit_ip(cluster, "10.0.0.1", 1)
     cluster.connect()
@@ -208,7 +220,8 @@ def test_W12_whoever_waits_when_the_broker_stops_is_closed() -> None:
 # ---- W-13: how fast ------------------------------------------------------------------------------------------------------------
 
 
-def test_W13_connections_above_the_rate_are_let_in_later_one_after_the_other() -> None:
+@pytest.mark.rule("W-13")
+def test_connections_above_the_rate_are_let_in_later_one_after_the_other() -> None:
     cluster = cluster_with(max_connection_creation_rate="5", quota_window_num="2")
     begun_ms = cluster.now_ms
     clients = [cluster.connect() for _ in range(8)]
@@ -225,7 +238,8 @@ def test_W13_connections_above_the_rate_are_let_in_later_one_after_the_other() -
     assert len(waits) == 3 and max(waits) <= 1000
 
 
-def test_W13_nobody_waits_longer_than_one_window() -> None:
+@pytest.mark.rule("W-13")
+def test_nobody_waits_longer_than_one_window() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2")
     for _ in range(6):
         cluster.connect()
@@ -235,7 +249,8 @@ def test_W13_nobody_waits_longer_than_one_window() -> None:
     assert cluster.state.nodes[0].connection_quotas.total == 6
 
 
-def test_W13_a_listeners_rate_holds_beside_the_brokers_and_only_its_callers_wait() -> None:
+@pytest.mark.rule("W-13")
+def test_a_listeners_rate_holds_beside_the_brokers_and_only_its_callers_wait() -> None:
     cluster = VirtualCluster(
         config={"listener.name.outside.max.connection.creation.rate": "1", "quota.window.num": "2"}
     )
@@ -247,7 +262,8 @@ def test_W13_a_listeners_rate_holds_beside_the_brokers_and_only_its_callers_wait
     assert served(waiting)
 
 
-def test_W13_the_brokers_listener_does_not_wait_for_the_brokers_rate() -> None:
+@pytest.mark.rule("W-13")
+def test_the_brokers_listener_does_not_wait_for_the_brokers_rate() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2", inter_broker_listener_name="INSIDE")
     cluster.state.nodes[0].acceptor("INSIDE")
     assert served(cluster.connect())
@@ -259,7 +275,8 @@ def test_W13_the_brokers_listener_does_not_wait_for_the_brokers_rate() -> None:
     assert before == after == {"broker-connection-accept-rate": 2}
 
 
-def test_W13_a_changed_rate_holds_for_the_next_caller_but_whoever_waits_goes_on_waiting() -> None:
+@pytest.mark.rule("W-13")
+def test_a_changed_rate_holds_for_the_next_caller_but_whoever_waits_goes_on_waiting() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2", inter_broker_listener_name="ADMIN")
     cluster.state.nodes[0].acceptor("ADMIN")
     cluster.connect()
@@ -271,7 +288,8 @@ def test_W13_a_changed_rate_holds_for_the_next_caller_but_whoever_waits_goes_on_
     assert served(first) and served(second)
 
 
-def test_W13_throttled_by_its_address_a_caller_is_held_unserved_then_closed_and_not_counted() -> None:
+@pytest.mark.rule("W-13")
+def test_throttled_by_its_address_a_caller_is_held_unserved_then_closed_and_not_counted() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp
@@ -291,7 +309,8 @@ def test_W13_throttled_by_its_address_a_caller_is_held_unserved_then_closed_and_
     assert set(rates) == {(), (("listener", "PLAINTEXT"),), (("ip", HOME),)}
 
 
-def test_W13_other_addresses_are_served_and_the_default_is_for_each_that_has_no_quota_of_its_own() -> None:
+@pytest.mark.rule("W-13")
+def test_other_addresses_are_served_and_the_default_is_for_each_that_has_no_quota_of_its_own() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, None, 1)
     limit_ip(cluster, "10.0.0.1", 3)
@@ -304,20 +323,23 @@ def test_W13_other_addresses_are_served_and_the_default_is_for_each_that_has_no_
     assert served(cluster.connect(address="10.0.0.1"))
 
 
-def test_W13_an_ip_quota_knows_localhost() -> None:
+@pytest.mark.rule("W-13")
+def test_an_ip_quota_knows_localhost() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, "localhost", 1)
     assert [served(cluster.connect()) for _ in range(2)] == [True, False]
 
 
-def test_W13_a_throttled_caller_frees_the_way_for_those_behind_it() -> None:
+@pytest.mark.rule("W-13")
+def test_a_throttled_caller_frees_the_way_for_those_behind_it() -> None:
     cluster = cluster_with(quota_window_num="2", max_connection_creation_rate="2")
     limit_ip(cluster, "10.0.0.1", 1)
     results = [cluster.connect(address=a) for a in ("10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.1")]
     assert [served(c) for c in results] == [True, False, True, False]
 
 
-def test_W13_addresses_that_were_not_seen_for_an_hour_are_forgotten() -> None:
+@pytest.mark.rule("W-13")
+def test_addresses_that_were_not_seen_for_an_hour_are_forgotten() -> None:
     cluster = cluster_with()
     limit_ip(cluster, None, 1000)
     quotas = cluster.state.nodes[0].connection_quotas

@@ -50,7 +50,8 @@ def codes(answer: Any) -> list[int]:
     return [result.error_code for result in results]
 
 
-def test_Q18_the_first_topic_that_goes_below_zero_is_made_and_the_next_is_refused(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_the_first_topic_that_goes_below_zero_is_made_and_the_next_is_refused(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     answer = create(client, ("a", 30), ("b", 30))
     assert codes(answer) == [0, EXCEEDED]
@@ -59,7 +60,8 @@ def test_Q18_the_first_topic_that_goes_below_zero_is_made_and_the_next_is_refuse
     assert set(cluster.state.controller.image.topics) == {"a"}
 
 
-def test_Q18_T1_the_connection_is_muted_and_a_retry_at_the_end_succeeds(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18", "T-1")
+def test_the_connection_is_muted_and_a_retry_at_the_end_succeeds(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30), ("b", 30))
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
@@ -73,7 +75,8 @@ def test_Q18_T1_the_connection_is_muted_and_a_retry_at_the_end_succeeds(cluster:
     assert client.answers[-1].at_ms == begun_ms + 5000
 
 
-def test_Q18_strict_does_not_throttle_whoever_stays_above_zero_or_just_goes_below(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_strict_does_not_throttle_whoever_stays_above_zero_or_just_goes_below(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert create(client, ("a", 20)).throttle_time_ms == 0
     assert create(client, ("b", 9)).throttle_time_ms == 0
@@ -81,8 +84,9 @@ def test_Q18_strict_does_not_throttle_whoever_stays_above_zero_or_just_goes_belo
     assert (codes(refused), refused.throttle_time_ms) == ([EXCEEDED], 4500)
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
-def test_Q18_older_creates_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_older_creates_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     answer = create(client, ("a", 30), ("b", 30), version=version)
     assert codes(answer) == [0, 0]
@@ -95,8 +99,9 @@ def test_Q18_older_creates_are_done_and_throttled(cluster: VirtualCluster, versi
     assert len(client.answers) == 2
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "expected", "wait_ms"), [(5, [0, EXCEEDED], 5000), (6, [0, EXCEEDED], 5000)])
-def test_Q18_deleting_costs_the_partitions_of_the_topic(
+def test_deleting_costs_the_partitions_of_the_topic(
     cluster: VirtualCluster, version: int, expected: list[int], wait_ms: int
 ) -> None:
     cluster.topic("a", 30)
@@ -106,8 +111,9 @@ def test_Q18_deleting_costs_the_partitions_of_the_topic(
     assert set(cluster.state.controller.image.topics) == {"b"}
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_Q18_older_deletes_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_older_deletes_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
     cluster.topic("a", 30)
     cluster.topic("b", 10)
     client = cluster.connect()
@@ -117,7 +123,8 @@ def test_Q18_older_deletes_are_done_and_throttled(cluster: VirtualCluster, versi
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
 
 
-def test_Q18_adding_costs_the_partitions_that_are_added(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_adding_costs_the_partitions_that_are_added(cluster: VirtualCluster) -> None:
     for name in "ab":
         cluster.topic(name, 10)
     answer = add(cluster.connect(), ("a", 40), ("b", 11))
@@ -125,15 +132,17 @@ def test_Q18_adding_costs_the_partitions_that_are_added(cluster: VirtualCluster)
     assert len(cluster.state.controller.image.topics["a"].partitions) == 40
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_Q18_older_additions_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_older_additions_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
     for name in "ab":
         cluster.topic(name, 10)
     answer = add(cluster.connect(), ("a", 40), ("b", 11), version=version)
     assert (codes(answer), answer.throttle_time_ms) == ([0, 0], 5500)
 
 
-def test_Q18_what_is_only_validated_is_paid_for_too(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_what_is_only_validated_is_paid_for_too(cluster: VirtualCluster) -> None:
     cluster.topic("t", 1)
     client = cluster.connect()
     create(client, ("a", 20), validate_only=True)
@@ -143,7 +152,8 @@ def test_Q18_what_is_only_validated_is_paid_for_too(cluster: VirtualCluster) -> 
     assert set(cluster.state.controller.image.topics) == {"t"}
 
 
-def test_Q18_what_is_wrong_for_itself_costs_nothing(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_what_is_wrong_for_itself_costs_nothing(cluster: VirtualCluster) -> None:
     cluster.topic("there", 3)
     client = cluster.connect()
     assert codes(create(client, ("there", 500), ("no good!", 500), ("few", 0))) == [36, 17, 37]
@@ -153,7 +163,8 @@ def test_Q18_what_is_wrong_for_itself_costs_nothing(cluster: VirtualCluster) -> 
     assert codes(create(client, ("b", 1))) == [0]
 
 
-def test_Q18_partitions_that_would_lie_nowhere_are_paid_for(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_partitions_that_would_lie_nowhere_are_paid_for(cluster: VirtualCluster) -> None:
     cluster.topic("t", 1)
     client = cluster.connect()
     asked = [CreatePartitionsTopic("t", 32, [CreatePartitionsAssignment([7])] * 31)]
@@ -161,7 +172,8 @@ def test_Q18_partitions_that_would_lie_nowhere_are_paid_for(cluster: VirtualClus
     assert codes(client.ask(CreatePartitionsRequest(asked), NEWEST_ADD)) == [EXCEEDED]
 
 
-def test_Q18_identity_and_precedence_are_those_of_every_client_quota(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_identity_and_precedence_are_those_of_every_client_quota(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="other", controller_mutation_rate=1.0)
     first, same, other, free = (cluster.connect(client_id=name) for name in ("test", "test", "other", "free"))
     create(first, ("a", 30))
@@ -174,7 +186,8 @@ def test_Q18_identity_and_precedence_are_those_of_every_client_quota(cluster: Vi
     assert metrics["free"][0] is None
 
 
-def test_Q18_the_quota_is_the_clusters_and_not_each_brokers() -> None:
+@pytest.mark.rule("Q-18")
+def test_the_quota_is_the_clusters_and_not_each_brokers() -> None:
     cluster = VirtualCluster(2)
     limit(cluster, controller_mutation_rate=2.0)
     assert codes(create(cluster.connect(0), ("a", 30))) == [0]
@@ -182,7 +195,8 @@ def test_Q18_the_quota_is_the_clusters_and_not_each_brokers() -> None:
     assert (codes(refused), refused.throttle_time_ms) == ([EXCEEDED], 4000)
 
 
-def test_Q18_Q10_a_changed_quota_holds_for_the_next_topic(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18", "Q-10")
+def test_a_changed_quota_holds_for_the_next_topic(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
     limit(cluster, controller_mutation_rate=4.0)
@@ -194,7 +208,8 @@ def test_Q18_Q10_a_changed_quota_holds_for_the_next_topic(cluster: VirtualCluste
     assert codes(create(client, ("c", 100))) == [0]
 
 
-def test_Q18_the_larger_of_mutations_and_request_time_throttles(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_the_larger_of_mutations_and_request_time_throttles(cluster: VirtualCluster) -> None:
     limit(cluster, request_percentage=1.0)
     client = cluster.connect()
     cluster.state.request_cost_ms["CreateTopics"] = 104.0  # 10.4 percent in 10 seconds: 400 ms above 1 percent
@@ -209,7 +224,8 @@ def test_Q18_the_larger_of_mutations_and_request_time_throttles(cluster: Virtual
     assert mutation.window_ms == 10_000
 
 
-def test_Q18_a_topic_that_metadata_makes_is_paid_for_in_silence(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_a_topic_that_metadata_makes_is_paid_for_in_silence(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
     answer = client.ask(metadata(["wanted"]), 12)
@@ -220,7 +236,8 @@ def test_Q18_a_topic_that_metadata_makes_is_paid_for_in_silence(cluster: Virtual
     assert "wanted" in cluster.state.controller.image.topics
 
 
-def test_Q18_a_bucket_that_nobody_used_for_an_hour_is_full_again(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_a_bucket_that_nobody_used_for_an_hour_is_full_again(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 9000), version=5)
     create_again = CreateTopicsRequest([CreatableTopic("b", 1, 1)])
@@ -230,15 +247,17 @@ def test_Q18_a_bucket_that_nobody_used_for_an_hour_is_full_again(cluster: Virtua
     assert codes(again.ask(create_again, NEWEST_CREATE)) == [0]
 
 
-def test_Q18_a_reset_cluster_has_full_buckets(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("Q-18")
+def test_a_reset_cluster_has_full_buckets(cluster: VirtualCluster) -> None:
     create(cluster.connect(), ("a", 30))
     cluster.state.reset()
     limit(cluster, controller_mutation_rate=2.0)
     assert codes(create(cluster.connect(), ("a", 1))) == [0]
 
 
+@pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("rate", [1e-9, 5e-324])
-def test_Q18_a_wait_longer_than_the_field_can_tell_is_the_longest_it_can(cluster: VirtualCluster, rate: float) -> None:
+def test_a_wait_longer_than_the_field_can_tell_is_the_longest_it_can(cluster: VirtualCluster, rate: float) -> None:
     limit(cluster, controller_mutation_rate=rate)
     older = cluster.connect()
     assert create(older, ("a", 30), version=5).throttle_time_ms == 2**31 - 1

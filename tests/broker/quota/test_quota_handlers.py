@@ -35,8 +35,9 @@ def found(answer: Any) -> dict[tuple[tuple[str, str | None], ...], dict[str, flo
     }
 
 
+@pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_Q20_alter_gives_one_result_per_entity_and_describe_shows_what_holds(version: int) -> None:
+def test_alter_gives_one_result_per_entity_and_describe_shows_what_holds(version: int) -> None:
     client = VirtualCluster().connect()
     both: Entity = [("user", None), ("client-id", "c")]
     request = alter(
@@ -56,15 +57,17 @@ def test_Q20_alter_gives_one_result_per_entity_and_describe_shows_what_holds(ver
     assert client.ask(exact, version).entries == []
 
 
+@pytest.mark.rule("Q-21")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_Q21_a_bad_filter_has_an_error_and_no_entries(version: int) -> None:
+def test_a_bad_filter_has_an_error_and_no_entries(version: int) -> None:
     client = VirtualCluster().connect()
     for component, code in ((ComponentData("weather", 2, None), 35), (ComponentData("user", 7, None), 42)):
         answer = client.ask(DescribeClientQuotasRequest([component]), version)
         assert (answer.error_code, answer.entries) == (code, None) and answer.error_message
 
 
-def test_Q10_an_altered_quota_holds_from_the_next_request_on_every_broker() -> None:
+@pytest.mark.rule("Q-10")
+def test_an_altered_quota_holds_from_the_next_request_on_every_broker() -> None:
     cluster = VirtualCluster(2)
     admin, client = cluster.connect(0, "admin"), cluster.connect(1, "c")
     assert client.ask(MetadataRequest([]), 8).throttle_time_ms == 0

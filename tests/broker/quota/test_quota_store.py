@@ -34,7 +34,8 @@ def values(store: ClientQuotaStore, entity: QuotaEntity = ALICE_ENTITY) -> dict[
     return dict(next((v for e, v in store.describe([], False) if e == entity), {}))
 
 
-def test_Q20_sequence_of_testAlterClientQuotasRequest() -> None:
+@pytest.mark.rule("Q-20")
+def test_sequence_of_testAlterClientQuotasRequest() -> None:
     store = ClientQuotaStore()
     steps = [
         ([QuotaOp(PRODUCE, 10000), QuotaOp(CONSUME, 20000)], {PRODUCE: 10000, CONSUME: 20000}),
@@ -52,13 +53,15 @@ def test_Q20_sequence_of_testAlterClientQuotasRequest() -> None:
         assert values(store) == expected
 
 
-def test_Q20_validate_only_gives_the_same_results_and_changes_nothing() -> None:
+@pytest.mark.rule("Q-20")
+def test_validate_only_gives_the_same_results_and_changes_nothing() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 20000), QuotaOp(REQUEST, 23.45), validate_only=True) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, -1), validate_only=True) == ErrorCode.INVALID_REQUEST
     assert store.describe([], False) == []
 
 
+@pytest.mark.rule("Q-20")
 @pytest.mark.parametrize(
     ("entity", "op"),
     [
@@ -79,19 +82,21 @@ def test_Q20_validate_only_gives_the_same_results_and_changes_nothing() -> None:
         ((("user", "u"),), QuotaOp(PRODUCE, 1e19)),
     ],
 )
-def test_Q20_what_is_not_valid_is_42_and_not_applied(entity: tuple[tuple[str, str]], op: QuotaOp) -> None:
+def test_what_is_not_valid_is_42_and_not_applied(entity: tuple[tuple[str, str]], op: QuotaOp) -> None:
     store = ClientQuotaStore()
     assert alter(store, entity, op) == ErrorCode.INVALID_REQUEST
     assert store.describe([], False) == []
 
 
-def test_Q20_integral_values_have_a_tolerance() -> None:
+@pytest.mark.rule("Q-20")
+def test_integral_values_have_a_tolerance() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
 
 
-def test_Q20_a_key_twice_is_42_and_the_other_entities_still_apply() -> None:
+@pytest.mark.rule("Q-20")
+def test_a_key_twice_is_42_and_the_other_entities_still_apply() -> None:
     store = ClientQuotaStore()
     results = store.alter(
         [
@@ -105,20 +110,23 @@ def test_Q20_a_key_twice_is_42_and_the_other_entities_still_apply() -> None:
     assert store.describe([], False) == [(QuotaEntity(user=DEFAULT), {PRODUCE: 7})]
 
 
-def test_Q20_an_entity_given_twice_has_one_result() -> None:
+@pytest.mark.rule("Q-20")
+def test_an_entity_given_twice_has_one_result() -> None:
     store = ClientQuotaStore()
     twice = [QuotaAlteration(ALICE, [QuotaOp(PRODUCE, n)]) for n in (5, 6)]
     assert [r.error_code for r in store.alter(twice, False)] == [42]
     assert values(store) == {PRODUCE: 5}
 
 
-def test_Q20_a_whole_number_may_be_a_millionth_too_large_but_not_too_small() -> None:
+@pytest.mark.rule("Q-20")
+def test_a_whole_number_may_be_a_millionth_too_large_but_not_too_small() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]
 
 
-def test_Q20_a_type_that_is_given_twice_counts_as_given_last() -> None:
+@pytest.mark.rule("Q-20")
+def test_a_type_that_is_given_twice_counts_as_given_last() -> None:
     store = ClientQuotaStore()
     twice = QuotaAlteration([("user", ""), *ALICE], [QuotaOp(PRODUCE, 5)])
     same = QuotaAlteration(ALICE, [QuotaOp(PRODUCE, 6)])
@@ -126,7 +134,8 @@ def test_Q20_a_type_that_is_given_twice_counts_as_given_last() -> None:
     assert values(store) == {PRODUCE: 5}
 
 
-def test_Q20_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners() -> None:
+@pytest.mark.rule("Q-20")
+def test_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners() -> None:
     store = ClientQuotaStore()
     heard: list[tuple[QuotaEntity, str, float | None]] = []
     store.subscribe(lambda *change: heard.append(change))
@@ -138,7 +147,8 @@ def test_Q20_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners()
     assert heard == [(ALICE_ENTITY, PRODUCE, 5), (ALICE_ENTITY, PRODUCE, None)]
 
 
-def test_Q20_a_late_listener_hears_what_there_is_and_a_gone_one_nothing() -> None:
+@pytest.mark.rule("Q-20")
+def test_a_late_listener_hears_what_there_is_and_a_gone_one_nothing() -> None:
     store = ClientQuotaStore()
     store.set(ALICE_ENTITY, PRODUCE, 5)
     heard: list[tuple[QuotaEntity, str, float | None]] = []
@@ -154,7 +164,8 @@ def test_Q20_a_late_listener_hears_what_there_is_and_a_gone_one_nothing() -> Non
     assert store.describe([], False) == []
 
 
-def test_Q19_null_is_the_default_entity_and_its_old_spelling_a_name() -> None:
+@pytest.mark.rule("Q-19")
+def test_null_is_the_default_entity_and_its_old_spelling_a_name() -> None:
     assert parse_entity([("user", None)]) == QuotaEntity(user=DEFAULT)
     assert parse_entity([("user", "<default>")]) == QuotaEntity(user="<default>")
     assert QuotaEntity(user=DEFAULT, client_id="c").components() == [("user", None), ("client-id", "c")]
@@ -198,6 +209,7 @@ def any_of(kind: str) -> FilterComponent:
     return FilterComponent(kind, MatchType.ANY)
 
 
+@pytest.mark.rule("Q-21")
 @pytest.mark.parametrize(
     ("components", "strict", "count"),
     [
@@ -220,7 +232,7 @@ def any_of(kind: str) -> FilterComponent:
         ([default("ip")], False, 0),
     ],
 )
-def test_Q21_counts_of_testDescribeClientQuotas(
+def test_counts_of_testDescribeClientQuotas(
     described: ClientQuotaStore, components: list[FilterComponent], strict: bool, count: int
 ) -> None:
     found = described.describe(components, strict)
@@ -228,6 +240,7 @@ def test_Q21_counts_of_testDescribeClientQuotas(
     assert all(found_values for _, found_values in found)
 
 
+@pytest.mark.rule("Q-21")
 @pytest.mark.parametrize(
     ("components", "code"),
     [
@@ -241,13 +254,14 @@ def test_Q21_counts_of_testDescribeClientQuotas(
         ([exact("weather", "rain")], 35),
     ],
 )
-def test_Q21_a_filter_that_makes_no_sense_is_refused(components: list[FilterComponent], code: int) -> None:
+def test_a_filter_that_makes_no_sense_is_refused(components: list[FilterComponent], code: int) -> None:
     with pytest.raises(KafkaError) as caught:
         ClientQuotaStore().describe(components, False)
     assert caught.value.error_code == code
 
 
-def test_D9b_static_settings_become_client_id_quotas() -> None:
+@pytest.mark.rule("D9b")
+def test_static_settings_become_client_id_quotas() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,
@@ -266,17 +280,19 @@ def test_D9b_static_settings_become_client_id_quotas() -> None:
     assert alter(store, [("client-id", None)], QuotaOp(PRODUCE, 9)) == 0
 
 
+@pytest.mark.rule("D9b")
 @pytest.mark.parametrize(
     ("name", "text"),
     [("quota.producer.default", "fast"), ("quota.consumer.default", "0"), ("quota.consumer.override", "clientA")],
 )
-def test_D9b_bad_static_settings_are_named(name: str, text: str) -> None:
+def test_bad_static_settings_are_named(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=name):
         apply_static_quotas(ClientQuotaStore(), {name: text})
 
 
+@pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("value", ["5", True, 10**400, [1]])
-def test_Q20_what_is_no_number_is_refused_in_words(value: Any) -> None:
+def test_what_is_no_number_is_refused_in_words(value: Any) -> None:
     store = ClientQuotaStore()
     with pytest.raises(KafkaError, match="must be a number") as caught:
         store.set(QuotaEntity(client_id="x"), "producer_byte_rate", value)

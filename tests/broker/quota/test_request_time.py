@@ -81,14 +81,16 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_Q15_what_a_handler_takes_is_charged(bench: Bench) -> None:
+@pytest.mark.rule("Q-15")
+def test_what_a_handler_takes_is_charged(bench: Bench) -> None:
     bench.costs(ApiKey.METADATA, 102)
     client = bench.cluster.connect()
     assert client.ask(metadata(), 3).throttle_time_ms == 200  # 10.2 percent in ten seconds against 1 percent
     assert bench.charged_ms("test") == 102
 
 
-def test_Q15_a_second_a_second_is_100_percent(bench: Bench) -> None:
+@pytest.mark.rule("Q-15")
+def test_a_second_a_second_is_100_percent(bench: Bench) -> None:
     bench.limit("test", 100.0)
     bench.costs(ApiKey.METADATA, 1000)
     client = bench.cluster.connect()
@@ -98,7 +100,8 @@ def test_Q15_a_second_a_second_is_100_percent(bench: Bench) -> None:
     assert client.ask(metadata(), 3).throttle_time_ms == 1000
 
 
-def test_Q15_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench) -> None:
+@pytest.mark.rule("Q-15")
+def test_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench) -> None:
     operation = DelayedOperation()
 
     def park(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
@@ -119,7 +122,8 @@ def test_Q15_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench)
     assert bench.charged_ms("test") == 80
 
 
-def test_Q15_what_one_request_does_for_another_is_charged_to_the_other_alone(bench: Bench) -> None:
+@pytest.mark.rule("Q-15")
+def test_what_one_request_does_for_another_is_charged_to_the_other_alone(bench: Bench) -> None:
     operation = DelayedOperation()
     bench.wrap(ApiKey.METADATA, lambda handler, context, request: operation)
 
@@ -140,7 +144,8 @@ def test_Q15_what_one_request_does_for_another_is_charged_to_the_other_alone(ben
     assert (bench.charged_ms("waiting"), bench.charged_ms("waking")) == (50, 7)
 
 
-def test_Q15_a_long_poll_is_charged_for_reading_and_not_for_waiting(bench: Bench) -> None:
+@pytest.mark.rule("Q-15")
+def test_a_long_poll_is_charged_for_reading_and_not_for_waiting(bench: Bench) -> None:
     bench.costs(ApiKey.FETCH, 10)
     read_all = bench.node.reader.read_all
 
@@ -156,8 +161,9 @@ def test_Q15_a_long_poll_is_charged_for_reading_and_not_for_waiting(bench: Bench
     assert bench.charged_ms("test") == 10 + 25 + 25
 
 
+@pytest.mark.rule("Q-15")
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.INVALID_REQUEST), RuntimeError("a bug")])
-def test_Q15_errors_are_charged_like_data(bench: Bench, error: Exception) -> None:
+def test_errors_are_charged_like_data(bench: Bench, error: Exception) -> None:
     def fail(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
         bench.clock.work(120)
         raise error
@@ -168,7 +174,8 @@ def test_Q15_errors_are_charged_like_data(bench: Bench, error: Exception) -> Non
     assert answer.throttle_time_ms == 1000
 
 
-def test_Q15_T3_acks_0_is_exempt_and_counted_apart(bench: Bench) -> None:
+@pytest.mark.rule("Q-15", "T-3")
+def test_acks_0_is_exempt_and_counted_apart(bench: Bench) -> None:
     bench.costs(ApiKey.PRODUCE, 500)
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
@@ -177,7 +184,8 @@ def test_Q15_T3_acks_0_is_exempt_and_counted_apart(bench: Bench) -> None:
     assert bench.charged_ms("test") == 0
 
 
-def test_Q15_T5_a_followers_fetch_is_exempt_and_counted_apart(bench: Bench) -> None:
+@pytest.mark.rule("Q-15", "T-5")
+def test_a_followers_fetch_is_exempt_and_counted_apart(bench: Bench) -> None:
     bench.costs(ApiKey.FETCH, 500)
     follower = bench.cluster.connect(client_id="follower")
     assert follower.ask(fetch(("t", 0, 0), replica_id=0, max_wait_ms=0), 11).throttle_time_ms == 0
@@ -185,7 +193,8 @@ def test_Q15_T5_a_followers_fetch_is_exempt_and_counted_apart(bench: Bench) -> N
     assert not list(bench.node.quotas.request.metrics(bench.cluster.now_ms))
 
 
-def test_Q15_nothing_is_measured_while_nobodys_time_is_limited() -> None:
+@pytest.mark.rule("Q-15")
+def test_nothing_is_measured_while_nobodys_time_is_limited() -> None:
     bench = Bench()
     bench.cluster.state.quota_store.clear()
     bench.node.reset_quotas()
@@ -194,7 +203,8 @@ def test_Q15_nothing_is_measured_while_nobodys_time_is_limited() -> None:
     assert bench.node.counted_ms == 0
 
 
-def test_Q15_Q6_scripted_costs_give_the_trace_of_ClientRequestQuotaManagerTest() -> None:
+@pytest.mark.rule("Q-15", "Q-6")
+def test_scripted_costs_give_the_trace_of_ClientRequestQuotaManagerTest() -> None:
     cluster = VirtualCluster()
     limit(cluster, request_percentage=1.0)
     costs = cluster.state.request_cost_ms
@@ -222,7 +232,8 @@ def test_Q15_Q6_scripted_costs_give_the_trace_of_ClientRequestQuotaManagerTest()
     assert ask(0) == 0
 
 
-def test_Q15_a_scripted_cost_is_charged_once_to_a_request_that_parks() -> None:
+@pytest.mark.rule("Q-15")
+def test_a_scripted_cost_is_charged_once_to_a_request_that_parks() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, request_percentage=1.0)

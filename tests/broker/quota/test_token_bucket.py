@@ -12,12 +12,14 @@ from broker.quota.token_bucket import TokenBucket, refill_ms
 NOW_MS = 1_700_000_000_000
 
 
-def test_Q18_a_new_bucket_is_full_and_holds_what_its_windows_bring() -> None:
+@pytest.mark.rule("Q-18")
+def test_a_new_bucket_is_full_and_holds_what_its_windows_bring() -> None:
     assert TokenBucket(10, 2000).measure(5, NOW_MS) == 100  # TokenBucketTest: 10 samples of 2 s, 5 a second
     assert TokenBucket().measure(2, NOW_MS) == 22
 
 
-def test_Q18_trace_of_TokenBucketTest() -> None:
+@pytest.mark.rule("Q-18")
+def test_trace_of_TokenBucketTest() -> None:
     bucket = TokenBucket(10, 2000)
     bucket.record(60, 5, NOW_MS)
     assert bucket.measure(5, NOW_MS) == 40
@@ -33,11 +35,13 @@ def test_Q18_trace_of_TokenBucketTest() -> None:
     assert bucket.measure(5, NOW_MS + 60_000) == 100
 
 
-def test_Q18_none_left_is_within_the_quota_and_below_zero_waits_for_what_is_missing() -> None:
+@pytest.mark.rule("Q-18")
+def test_none_left_is_within_the_quota_and_below_zero_waits_for_what_is_missing() -> None:
     assert [refill_ms(tokens, 2) for tokens in (22, 0, -1, -8, -0.0009)] == [0, 0, 500, 4000, 0]
 
 
-def test_Q10_a_changed_bound_holds_at_once_for_the_tokens_that_there_are() -> None:
+@pytest.mark.rule("Q-10")
+def test_a_changed_bound_holds_at_once_for_the_tokens_that_there_are() -> None:
     bucket = TokenBucket()
     assert bucket.record(30, 2, NOW_MS) == -8
     assert bucket.measure(1, NOW_MS) == -8

@@ -23,8 +23,9 @@ _STEPS = st.lists(
 )
 
 
+@pytest.mark.rule("Q-6")
 @given(_STEPS, st.sampled_from([1, 2, 3, 11]), st.sampled_from([1000, 500, 3]), st.sampled_from([0.01, 1.0, 500, 3333]))
-def test_Q6_fast_rate_equals_the_transcription_to_the_last_bit(
+def test_fast_rate_equals_the_transcription_to_the_last_bit(
     steps: list[tuple[int, float, bool]], samples: int, window_ms: int, bound: float
 ) -> None:
     fast, slow, now_ms = SampledRate(samples, window_ms), SlowRate(samples, window_ms), 1_700_000_000_000
@@ -38,8 +39,9 @@ def test_Q6_fast_rate_equals_the_transcription_to_the_last_bit(
             fast.record(-value, now_ms)
 
 
+@pytest.mark.rule("Q-3")
 @given(_STEPS, st.integers(0, 20_000))
-def test_Q3_looking_tells_what_measuring_would_and_changes_nothing(
+def test_looking_tells_what_measuring_would_and_changes_nothing(
     steps: list[tuple[int, float, bool]], later_ms: int
 ) -> None:
     looked_at, other, now_ms = SampledRate(), SampledRate(), 0
@@ -51,21 +53,24 @@ def test_Q3_looking_tells_what_measuring_would_and_changes_nothing(
         assert looked_at.peek(now_ms) == other.measure(now_ms) == looked_at.measure(now_ms)
 
 
+@pytest.mark.rule("Q-7")
 @pytest.mark.parametrize(
     ("bound", "size", "expected"),
     [(10000, 105000, 500), (10000, 100000, 0), (1024, 20480, 10000), (1000, 15000, 5000), (1000, 10050, 50)],
 )
-def test_Q7_first_request_waits_for_what_is_above_ten_seconds_of_quota(bound: int, size: int, expected: int) -> None:
+def test_first_request_waits_for_what_is_above_ten_seconds_of_quota(bound: int, size: int, expected: int) -> None:
     assert SampledRate().record_and_throttle(size, 123, bound) == expected
 
 
-def test_Q7_one_byte_above_the_bound_at_the_same_instant() -> None:
+@pytest.mark.rule("Q-7")
+def test_one_byte_above_the_bound_at_the_same_instant() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(10_000, 5, 1000) == 0
     assert rate.record_and_throttle(1, 5, 1000) == 1
 
 
-def test_Q7_waiting_earns_no_credit_until_the_samples_are_gone() -> None:
+@pytest.mark.rule("Q-7")
+def test_waiting_earns_no_credit_until_the_samples_are_gone() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(15000, 0, 1000) == 5000
     assert rate.record_and_throttle(1000, 5000, 1000) == 6000
@@ -74,20 +79,23 @@ def test_Q7_waiting_earns_no_credit_until_the_samples_are_gone() -> None:
     assert rested.record_and_throttle(1000, 11000, 1000) == 0
 
 
+@pytest.mark.rule("Q-7")
 @pytest.mark.parametrize(("at_ms", "expected"), [(1, 4999), (500, 4500), (999, 4001), (1000, 5000)])
-def test_Q7_the_wait_after_one_burst_is_a_saw_tooth(at_ms: int, expected: int) -> None:
+def test_the_wait_after_one_burst_is_a_saw_tooth(at_ms: int, expected: int) -> None:
     rate = SampledRate()
     rate.record(15000, 0)
     assert throttle_ms(rate.measure(at_ms), 1000, rate.measured_window_ms(at_ms)) == expected
 
 
-def test_Q7_steady_load_at_twice_the_quota_is_first_throttled_at_five_seconds() -> None:
+@pytest.mark.rule("Q-7")
+def test_steady_load_at_twice_the_quota_is_first_throttled_at_five_seconds() -> None:
     rate = SampledRate()
     waits = [rate.record_and_throttle(1000, tick * 100, 5000) for tick in range(51)]
     assert waits == [0] * 50 + [200]
 
 
-def test_Q6_trace_of_testQuotaViolation() -> None:
+@pytest.mark.rule("Q-6")
+def test_trace_of_testQuotaViolation() -> None:
     rate, now_ms = SampledRate(), 0
     for _ in range(10):
         assert rate.record_and_throttle(400, now_ms, 500) == 0
@@ -103,7 +111,8 @@ def test_Q6_trace_of_testQuotaViolation() -> None:
     assert trace == [1200] * 8 + [1700, 0, 0]
 
 
-def test_Q6_request_time_trace_of_ClientRequestQuotaManagerTest() -> None:
+@pytest.mark.rule("Q-6")
+def test_request_time_trace_of_ClientRequestQuotaManagerTest() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:
@@ -127,7 +136,8 @@ def test_Q6_request_time_trace_of_ClientRequestQuotaManagerTest() -> None:
     assert charge(0) == 0
 
 
-def test_Q14_a_batch_above_twelve_seconds_of_quota_is_throttled_for_ever() -> None:
+@pytest.mark.rule("Q-14")
+def test_a_batch_above_twelve_seconds_of_quota_is_throttled_for_ever() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -142,7 +152,8 @@ def test_Q14_a_batch_above_twelve_seconds_of_quota_is_throttled_for_ever() -> No
     assert SampledRate().record_and_throttle(4096, 0, 250) == 6384
 
 
-def test_Q14_exact_times_give_the_sequence_of_the_transcription() -> None:
+@pytest.mark.rule("Q-14")
+def test_exact_times_give_the_sequence_of_the_transcription() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -151,14 +162,16 @@ def test_Q14_exact_times_give_the_sequence_of_the_transcription() -> None:
     assert waits == [6384, 6000, 6384, 6000]
 
 
-def test_Q4_window_of_RateTest_with_no_prior_samples() -> None:
+@pytest.mark.rule("Q-4")
+def test_window_of_RateTest_with_no_prior_samples() -> None:
     for samples in (2, 5, 11):
         rate = SampledRate(samples, 1000)
         rate.record(50, 0)
         assert rate.measure(999) == 50 / ((samples - 1) + 0.999)
 
 
-def test_Q4_window_of_MetricsTest_testRateWindowing() -> None:
+@pytest.mark.rule("Q-4")
+def test_window_of_MetricsTest_testRateWindowing() -> None:
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
     rate.record(100, 30_000)
@@ -166,12 +179,14 @@ def test_Q4_window_of_MetricsTest_testRateWindowing() -> None:
     assert rate.measure(45_000) == 200 / 75
 
 
-def test_Q4_one_sample_has_a_window_of_at_least_a_millisecond() -> None:
+@pytest.mark.rule("Q-4")
+def test_one_sample_has_a_window_of_at_least_a_millisecond() -> None:
     rate = SampledRate(1, 1000)
     assert rate.record_and_throttle(3, 77, 1000) == 2
 
 
-def test_Q3_a_negative_value_still_counts_as_an_event() -> None:
+@pytest.mark.rule("Q-3")
+def test_a_negative_value_still_counts_as_an_event() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)
@@ -180,11 +195,13 @@ def test_Q3_a_negative_value_still_counts_as_an_event() -> None:
     assert purged.measure(11_998) == 0
 
 
-def test_Q6_rounds_halves_upwards() -> None:
+@pytest.mark.rule("Q-6")
+def test_rounds_halves_upwards() -> None:
     assert [round_half_up(x) for x in (0.49999999999999994, 0.5, 1.5, 2.5, -0.5)] == [0, 1, 2, 3, 0]
 
 
-def test_Q6_what_no_long_can_hold_is_rounded_to_the_longest_as_java_does() -> None:
+@pytest.mark.rule("Q-6")
+def test_what_no_long_can_hold_is_rounded_to_the_longest_as_java_does() -> None:
     assert [round_half_up(x) for x in (2.0**63, 1e300, float("inf"))] == [2**63 - 1] * 3
     assert round_half_up(2.0**62) == 2**62
     assert throttle_ms(1.0, 5e-324, 10_000) == 2**63 - 1
@@ -201,8 +218,9 @@ def test_windows_can_be_used_alone() -> None:
     assert out.strip() == "['broker', 'broker.quota', 'broker.quota.windows']"
 
 
+@pytest.mark.rule("Q-6")
 @pytest.mark.parametrize("seed", range(4))
-def test_Q6_a_million_random_records_are_throttled_as_the_transcription_says(seed: int) -> None:
+def test_a_million_random_records_are_throttled_as_the_transcription_says(seed: int) -> None:
     rng, transcription = Random(seed), Transcription()
     rates = {identity: SampledRate() for identity in ("quiet", "busy", "changing", "one too large")}
     bounds = dict.fromkeys(rates, 1000.0)

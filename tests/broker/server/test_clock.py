@@ -81,7 +81,8 @@ def connected(c: TestCluster, client_id: str = "blocking") -> Iterator[BlockingC
 # ---- advance, from the thread of the test ---------------------------------------------------------------------------------------------
 
 
-def test_T8_a_throttle_ends_at_its_very_millisecond_while_others_are_served() -> None:
+@pytest.mark.rule("T-8")
+def test_a_throttle_ends_at_its_very_millisecond_while_others_are_served() -> None:
     with (
         cluster(topics={"t": 1}, clock="manual") as c,
         connected(c, "limited") as client,
@@ -101,7 +102,8 @@ def test_T8_a_throttle_ends_at_its_very_millisecond_while_others_are_served() ->
         assert seen.at_ms == begun_ms + throttle_ms
 
 
-def test_F29_long_polls_end_at_their_own_times_in_one_advance() -> None:
+@pytest.mark.rule("F-29")
+def test_long_polls_end_at_their_own_times_in_one_advance() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c:
         clients = [BlockingClient(c, str(wait)) for wait in (700, 100, 400)]
         begun_ms = c.clock.now_ms()
@@ -184,7 +186,8 @@ def test_time_moves_while_clients_never_pause() -> None:
                 one.result(10)
 
 
-def test_T11_the_jump_clock_moves_what_real_time_would() -> None:
+@pytest.mark.rule("T-11")
+def test_the_jump_clock_moves_what_real_time_would() -> None:
     with cluster(config={"connections.max.idle.ms": "600000"}) as c, connected(c) as client:
         client.ask(metadata(), 1)
         c.clock.advance(599_000)
@@ -209,8 +212,9 @@ def test_time_does_not_go_backwards() -> None:
             c.clock.advance(-1)
 
 
+@pytest.mark.rule("T-8", "X-5")
 @pytest.mark.parametrize("clock", ["system", "jump"])
-def test_T8_X5_a_throttle_lasts_in_real_time(clock: str) -> None:
+def test_a_throttle_lasts_in_real_time(clock: str) -> None:
     with cluster(topics={"t": 1}, clock=clock) as c, connected(c) as client:
         c.set_quota(client_id="blocking", producer_byte_rate=10_000.0)
         begun = time.monotonic()  # it counts from the decision, which comes between this and the answer
@@ -255,7 +259,8 @@ def broken(journal: Journal) -> object:
     return bool(journal.requests()) and 1 / 0
 
 
-def test_W8_a_condition_that_raises_is_raised_to_who_waits_and_harms_no_client() -> None:
+@pytest.mark.rule("W-8")
+def test_a_condition_that_raises_is_raised_to_who_waits_and_harms_no_client() -> None:
     with cluster() as c, connected(c) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(c.wait_for, broken)
         while not c.state.journal.watchers:
@@ -269,7 +274,8 @@ def test_W8_a_condition_that_raises_is_raised_to_who_waits_and_harms_no_client()
         assert c.state.journal.watchers == []
 
 
-async def test_W8_a_condition_that_raises_inside_the_loop() -> None:
+@pytest.mark.rule("W-8")
+async def test_a_condition_that_raises_inside_the_loop() -> None:
     async with serving() as (c, client):
         waiting = asyncio.ensure_future(c.wait_for(broken))
         await asyncio.sleep(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from broker.quota.entities import QuotaEntity
 from broker.testing import AsyncTestCluster, async_cluster
 from tests.support.raw import RawClient, channels, client_of, connect, until
@@ -19,7 +21,8 @@ async def works(client: RawClient) -> bool:
     return len((await client.ask(metadata(), 1)).brokers) == 1
 
 
-async def test_W12_the_surplus_client_of_an_address_reads_the_end() -> None:
+@pytest.mark.rule("W-12")
+async def test_the_surplus_client_of_an_address_reads_the_end() -> None:
     async with async_cluster(config={"max.connections.per.ip": 1}) as cluster, client_of(cluster) as first:
         async with client_of(cluster) as second:
             assert await second.rest() == b""
@@ -30,7 +33,8 @@ async def test_W12_the_surplus_client_of_an_address_reads_the_end() -> None:
             assert await works(third)
 
 
-async def test_W12_a_client_without_a_slot_is_answered_when_one_is_free() -> None:
+@pytest.mark.rule("W-12")
+async def test_a_client_without_a_slot_is_answered_when_one_is_free() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         async with client_of(cluster) as second:
@@ -43,7 +47,8 @@ async def test_W12_a_client_without_a_slot_is_answered_when_one_is_free() -> Non
             assert await works(second)
 
 
-async def test_W13_a_client_above_the_rate_is_answered_after_its_wait() -> None:
+@pytest.mark.rule("W-13")
+async def test_a_client_above_the_rate_is_answered_after_its_wait() -> None:
     config = {"max.connection.creation.rate": 1, "quota.window.num": 2}
     async with async_cluster(config=config, clock="manual") as cluster, client_of(cluster) as first:
         assert await works(first)
@@ -56,7 +61,8 @@ async def test_W13_a_client_above_the_rate_is_answered_after_its_wait() -> None:
             assert (await second.answer()).message.brokers
 
 
-async def test_W13_a_client_of_a_throttled_address_is_held_unserved_and_then_closed() -> None:
+@pytest.mark.rule("W-13")
+async def test_a_client_of_a_throttled_address_is_held_unserved_and_then_closed() -> None:
     async with async_cluster(config={"quota.window.num": 2}, clock="manual") as cluster:
         cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 5)
         clients = [await connect(cluster) for _ in range(7)]
@@ -72,7 +78,8 @@ async def test_W13_a_client_of_a_throttled_address_is_held_unserved_and_then_clo
             client.close()
 
 
-async def test_W12_a_broker_that_stops_closes_those_who_wait() -> None:
+@pytest.mark.rule("W-12")
+async def test_a_broker_that_stops_closes_those_who_wait() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         async with client_of(cluster) as waiting:
@@ -82,7 +89,8 @@ async def test_W12_a_broker_that_stops_closes_those_who_wait() -> None:
         await at_the_door(cluster, 0)
 
 
-async def test_W12_a_client_that_went_while_it_waited_harms_nobody() -> None:
+@pytest.mark.rule("W-12")
+async def test_a_client_that_went_while_it_waited_harms_nobody() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         gone = await connect(cluster)
@@ -94,7 +102,8 @@ async def test_W12_a_client_that_went_while_it_waited_harms_nobody() -> None:
             assert await works(last)
 
 
-async def test_W12_counts_are_right_after_many_have_come_and_gone() -> None:
+@pytest.mark.rule("W-12")
+async def test_counts_are_right_after_many_have_come_and_gone() -> None:
     async with async_cluster(config={"max.connections.per.ip": 40}) as cluster:
         quotas = cluster.state.nodes[0].connection_quotas
         for n in range(MANY):

@@ -60,20 +60,23 @@ def memory_within(limit_bytes: int) -> Iterator[None]:
 # ---- lengths ------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [-1, -(2**31), 104857601, GIB, 2**31 - 1])
-async def test_W1_a_length_that_is_not_allowed_closes_as_soon_as_its_four_bytes_are_there(announced: int) -> None:
+async def test_a_length_that_is_not_allowed_closes_as_soon_as_its_four_bytes_are_there(announced: int) -> None:
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, length(announced))
 
 
+@pytest.mark.rule("W-1", "W-6")
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 7])
-async def test_W1_W6_a_frame_too_short_for_a_header_closes(size: int) -> None:
+async def test_a_frame_too_short_for_a_header_closes(size: int) -> None:
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, framed(bytes(size)))
 
 
+@pytest.mark.rule("W-1")
 @pytest.mark.parametrize("socket_limit", ["104857600", str(2**31 - 1)])
-async def test_W1_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_limit: int) -> None:
+async def test_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_limit: int) -> None:
     """50 connections announce 1 GiB (or the 100 MB that is the default) and send 100 KB of it each, then one a megabyte."""
     config = {"socket.request.max.bytes": socket_limit}
     announced = min(GIB, int(socket_limit))
@@ -97,7 +100,8 @@ async def test_W1_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_li
         assert cluster.server.loop.buffers.spare_bytes <= 4 * MIB
 
 
-async def test_W1_a_partial_frame_waits_until_the_idle_time_is_over() -> None:
+@pytest.mark.rule("W-1")
+async def test_a_partial_frame_waits_until_the_idle_time_is_over() -> None:
     async with serving(config={"connections.max.idle.ms": "5000"}, clock="manual") as (cluster, client):
         await client.send_bytes(frame(metadata(), 1)[:-1])
         await cluster.clock.advance(4999)
@@ -109,15 +113,17 @@ async def test_W1_a_partial_frame_waits_until_the_idle_time_is_over() -> None:
 # ---- headers ------------------------------------------------------------------------------------------------------------------------
 
 
-async def test_W3_unknown_api_keys_close() -> None:
+@pytest.mark.rule("W-3")
+async def test_unknown_api_keys_close() -> None:
     async with async_cluster() as cluster:
         offered = set(cluster.state.apis)
         for key in [-1, -32768, 32767, *(key for key in range(100) if key not in offered)]:
             await closed_without_a_word(cluster, framed(header(key, 0) + bytes(20)))
 
 
+@pytest.mark.rule("W-3")
 @pytest.mark.parametrize("version", [99, -1, 32767, -32768])
-async def test_W3_a_version_that_is_not_offered_closes_whatever_the_api(version: int) -> None:
+async def test_a_version_that_is_not_offered_closes_whatever_the_api(version: int) -> None:
     async with async_cluster() as cluster:
         for key in cluster.state.apis:
             if key == ApiKey.API_VERSIONS:
@@ -125,8 +131,9 @@ async def test_W3_a_version_that_is_not_offered_closes_whatever_the_api(version:
             await closed_without_a_word(cluster, framed(header(key, version) + bytes(20)))
 
 
+@pytest.mark.rule("W-3")
 @pytest.mark.parametrize("version", [-32768, -1, 5, 99, 32767])
-async def test_W3_api_versions_of_a_version_that_is_not_offered_is_answered_in_version_0(version: int) -> None:
+async def test_api_versions_of_a_version_that_is_not_offered_is_answered_in_version_0(version: int) -> None:
     async with serving() as (_, client):
         await client.send_bytes(framed(header(ApiKey.API_VERSIONS, version, 4711) + b"\x00whatever"))
         size = int.from_bytes(await client.data(4), "big")
@@ -139,7 +146,8 @@ async def test_W3_api_versions_of_a_version_that_is_not_offered_is_answered_in_v
         await client.ask(ApiVersionsRequest(), 0)  # and the connection goes on
 
 
-async def test_W2_W6_api_versions_of_an_unknown_version_is_answered_when_its_header_is_whole() -> None:
+@pytest.mark.rule("W-2", "W-6")
+async def test_api_versions_of_an_unknown_version_is_answered_when_its_header_is_whole() -> None:
     whole = header(ApiKey.API_VERSIONS, 99) + b"\x00"
     async with async_cluster() as cluster:
         for cut in range(len(whole)):
@@ -174,8 +182,9 @@ REQUESTS = {
 }
 
 
+@pytest.mark.rule("W-1", "W-10")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_W1_W10_a_frame_cut_at_every_byte_and_closed_changes_nothing(name: str) -> None:
+async def test_a_frame_cut_at_every_byte_and_closed_changes_nothing(name: str) -> None:
     request, version = REQUESTS[name]
     data = frame(request, version)
     async with async_cluster(topics={"t": 1}) as cluster:
@@ -191,8 +200,9 @@ async def test_W1_W10_a_frame_cut_at_every_byte_and_closed_changes_nothing(name:
         assert len(cluster.state.timers) == 0
 
 
+@pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_W5_a_body_cut_at_every_byte_in_a_frame_of_the_right_length_closes_without_an_answer(name: str) -> None:
+async def test_a_body_cut_at_every_byte_in_a_frame_of_the_right_length_closes_without_an_answer(name: str) -> None:
     request, version = REQUESTS[name]
     payload = frame(request, version)[4:]
     async with async_cluster(topics={"t": 1}) as cluster:
@@ -202,15 +212,17 @@ async def test_W5_a_body_cut_at_every_byte_in_a_frame_of_the_right_length_closes
         assert cluster.records("t") == []
 
 
+@pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_W5_bytes_behind_a_valid_body_are_ignored(name: str) -> None:
+async def test_bytes_behind_a_valid_body_are_ignored(name: str) -> None:
     request, version = REQUESTS[name]
     async with serving(topics={"t": 1}) as (_, client):
         await client.send_bytes(framed(client.frame(request, version)[4:] + b"\xff" * 30))
         assert (await client.answer()).correlation_id == 1
 
 
-async def test_W5_an_array_of_two_billion_elements_in_a_small_frame_closes_and_costs_nothing() -> None:
+@pytest.mark.rule("W-5")
+async def test_an_array_of_two_billion_elements_in_a_small_frame_closes_and_costs_nothing() -> None:
     """RequestContextTest.testInvalidRequestForArrayList."""
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, framed(header(3, 1) + length(5) + bytes(4)))
@@ -219,7 +231,8 @@ async def test_W5_an_array_of_two_billion_elements_in_a_small_frame_closes_and_c
             await closed_without_a_word(cluster, framed(header(3, 9) + b"\x00" + b"\xff\xff\xff\xff\x07" + bytes(8)))
 
 
-async def test_W5_every_api_and_version_survives_random_bodies() -> None:
+@pytest.mark.rule("W-5")
+async def test_every_api_and_version_survives_random_bodies() -> None:
     """A right header, then noise: an answer or a close, never a log entry of an error (the fixture looks)."""
     rng = random.Random(5)
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as healthy:
@@ -234,7 +247,8 @@ async def test_W5_every_api_and_version_survives_random_bodies() -> None:
         assert (await healthy.ask(metadata(), 1)).brokers
 
 
-async def test_W5_every_api_survives_flipped_bytes_in_valid_requests() -> None:
+@pytest.mark.rule("W-5")
+async def test_every_api_survives_flipped_bytes_in_valid_requests() -> None:
     rng = random.Random(6)
     async with async_cluster(topics={"t": 1}, clock="manual") as cluster:
         for request, version in REQUESTS.values():
@@ -283,7 +297,8 @@ async def work(client: RawClient, rounds: int) -> None:
         assert (data.error_code, data.high_watermark) == (0, number + 1)
 
 
-async def test_W8_noise_on_50_connections_while_a_client_works_and_memory_stays() -> None:
+@pytest.mark.rule("W-8")
+async def test_noise_on_50_connections_while_a_client_works_and_memory_stays() -> None:
     async with serving(topics={"t": 1}) as (cluster, client):
         await be_hostile(cluster, random.Random(1), 20)
         await work_and_be_hostile(cluster, client)
@@ -298,9 +313,10 @@ async def work_and_be_hostile(cluster: AsyncTestCluster, client: RawClient) -> N
         await asyncio.gather(work(client, 200), *[be_hostile(cluster, rng, 4) for _ in range(50)])
 
 
+@pytest.mark.rule("W-8")
 @pytest.mark.clients
 @pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
-def test_W8_kafka_python_notices_nothing_of_noise_on_50_connections() -> None:
+def test_kafka_python_notices_nothing_of_noise_on_50_connections() -> None:
     from kafka import KafkaConsumer, KafkaProducer
 
     with cluster(topics={"t": 2}) as c:
@@ -341,7 +357,8 @@ async def hostility(address: str) -> int:
 # ---- bugs of ours -------------------------------------------------------------------------------------------------------------------
 
 
-async def test_W8_a_request_that_fails_inside_the_broker_ends_its_own_connection_only(
+@pytest.mark.rule("W-8")
+async def test_a_request_that_fails_inside_the_broker_ends_its_own_connection_only(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("a request failed")
@@ -356,7 +373,8 @@ async def test_W8_a_request_that_fails_inside_the_broker_ends_its_own_connection
     assert [r.name for r in caplog.records if r.levelno >= logging.ERROR] == ["kafkaproto.connection"]
 
 
-async def test_W8_a_deadline_that_fails_does_not_stop_the_others(errors_expected: list[str]) -> None:
+@pytest.mark.rule("W-8")
+async def test_a_deadline_that_fails_does_not_stop_the_others(errors_expected: list[str]) -> None:
     errors_expected.append("what was due failed")
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         now_ms = cluster.state.clock.now_ms()
@@ -372,7 +390,8 @@ async def test_W8_a_deadline_that_fails_does_not_stop_the_others(errors_expected
         assert (await client.answer()).correlation_id == 1
 
 
-async def test_W8_a_connection_that_comes_while_the_broker_stops_is_closed() -> None:
+@pytest.mark.rule("W-8")
+async def test_a_connection_that_comes_while_the_broker_stops_is_closed() -> None:
     async with async_cluster() as cluster:
         client = await connect(cluster)
         cluster.broker(0).stop()

@@ -41,7 +41,8 @@ async def told(host: str, port: int, version: int = 9) -> list[tuple[int, str, i
         client.close()
 
 
-async def test_M5_each_listener_is_told_its_own_addresses() -> None:
+@pytest.mark.rule("M-5")
+async def test_each_listener_is_told_its_own_addresses() -> None:
     async with async_cluster(2, config=TWO_LISTENERS) as cluster:
         first, second = bound(cluster, 0), bound(cluster, 1)
         inside = [(0, "broker.internal", 19092), (1, "second.internal", 29092)]
@@ -52,7 +53,8 @@ async def test_M5_each_listener_is_told_its_own_addresses() -> None:
         assert cluster.bootstrap == "broker.internal:19092,second.internal:29092"
 
 
-async def test_M8_a_coordinator_is_named_at_the_address_of_the_listener() -> None:
+@pytest.mark.rule("M-8")
+async def test_a_coordinator_is_named_at_the_address_of_the_listener() -> None:
     async with async_cluster(config={"listeners": TWO_LISTENERS["listeners"]}) as cluster:
         client = await connect_to(*bound(cluster)[1])
         assert (
@@ -63,7 +65,8 @@ async def test_M8_a_coordinator_is_named_at_the_address_of_the_listener() -> Non
         client.close()
 
 
-async def test_M5_a_broker_without_that_listener_is_not_told_and_M4_its_partitions_have_none() -> None:
+@pytest.mark.rule("M-5", "M-4")
+async def test_a_broker_without_that_listener_is_not_told_and_its_partitions_have_none() -> None:
     config = {
         "0.listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
         "1.listeners": "INSIDE://127.0.0.1:0",
@@ -231,7 +234,8 @@ async def test_ipv6_addresses_are_told_in_brackets() -> None:
     await server.stop()
 
 
-async def test_W8_connections_of_a_stopped_broker_are_closed_and_others_are_not() -> None:
+@pytest.mark.rule("W-8")
+async def test_connections_of_a_stopped_broker_are_closed_and_others_are_not() -> None:
     async with async_cluster(2) as cluster, client_of(cluster, 0) as first, client_of(cluster, 1) as second:
         await first.ask(metadata(), 1)
         await second.ask(metadata(), 1)

@@ -19,7 +19,8 @@ async def ids(client: RawClient, count: int) -> list[int]:
     return [(await client.answer()).correlation_id for _ in range(count)]
 
 
-async def test_W9_a_long_poll_holds_back_what_was_sent_behind_it() -> None:
+@pytest.mark.rule("W-9")
+async def test_a_long_poll_holds_back_what_was_sent_behind_it() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send_bytes(
             client.frame(metadata(), 1)
@@ -37,7 +38,8 @@ async def test_W9_a_long_poll_holds_back_what_was_sent_behind_it() -> None:
         assert [seen.at_ms - begun_ms for seen in cluster.journal.requests()] == [0] + [PARK_MS] * 3
 
 
-async def test_W8_W9_a_long_poll_holds_back_its_own_connection_only() -> None:
+@pytest.mark.rule("W-8", "W-9")
+async def test_a_long_poll_holds_back_its_own_connection_only() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))
@@ -46,7 +48,8 @@ async def test_W8_W9_a_long_poll_holds_back_its_own_connection_only() -> None:
         assert await ids(client, 1) == [1]
 
 
-async def test_W8_after_64_frames_of_one_connection_the_others_have_their_turn() -> None:
+@pytest.mark.rule("W-8")
+async def test_after_64_frames_of_one_connection_the_others_have_their_turn() -> None:
     async with serving() as (cluster, busy), client_of(cluster, client_id="other") as other:
         await busy.ask(metadata(), 1)
         await other.ask(metadata(), 1)
@@ -60,13 +63,15 @@ async def test_W8_after_64_frames_of_one_connection_the_others_have_their_turn()
         assert order.index("other") <= 2 * FRAMES_PER_TURN
 
 
-async def test_W9_thousands_of_frames_in_one_segment_are_answered_in_order() -> None:
+@pytest.mark.rule("W-9")
+async def test_thousands_of_frames_in_one_segment_are_answered_in_order() -> None:
     async with serving() as (_, client):
         await client.send_bytes(b"".join(client.frame(ApiVersionsRequest(), 0) for _ in range(3000)))
         assert await ids(client, 3000) == list(range(1, 3001))
 
 
-async def test_W1_frames_that_come_byte_by_byte_are_the_same_frames() -> None:
+@pytest.mark.rule("W-1")
+async def test_frames_that_come_byte_by_byte_are_the_same_frames() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         data = client.frame(produce("t", batch(b"abc")), 9) + client.frame(metadata(["t"]), 4)
         for at in range(len(data)):
@@ -77,7 +82,8 @@ async def test_W1_frames_that_come_byte_by_byte_are_the_same_frames() -> None:
         assert [record.value for record in cluster.records("t")] == [b"abc"]
 
 
-async def test_W1_two_frames_split_at_every_place_are_the_same_frames() -> None:
+@pytest.mark.rule("W-1")
+async def test_two_frames_split_at_every_place_are_the_same_frames() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         length = len(client.frame(produce("t", batch(b"x")), 9) + client.frame(metadata(["t"]), 4))
         for at in range(1, length):
@@ -89,7 +95,8 @@ async def test_W1_two_frames_split_at_every_place_are_the_same_frames() -> None:
             assert (await client.answer()).message.topics[0].error_code == 0
 
 
-async def test_W9_large_frames_of_many_sizes_arrive_whole_and_leave_no_memory_behind() -> None:
+@pytest.mark.rule("W-9")
+async def test_large_frames_of_many_sizes_arrive_whole_and_leave_no_memory_behind() -> None:
     """Several megabytes each, pipelined, with a small frame after each."""
     config = {"message.max.bytes": str(10 << 20)}
     async with serving(topics={"t": 1}, config=config) as (cluster, client):
@@ -106,7 +113,8 @@ async def test_W9_large_frames_of_many_sizes_arrive_whole_and_leave_no_memory_be
 # ---- the client goes first --------------------------------------------------------------------------------------------------------
 
 
-async def test_W10_a_half_closed_client_gets_the_answers_to_all_that_it_sent_whole() -> None:
+@pytest.mark.rule("W-10")
+async def test_a_half_closed_client_gets_the_answers_to_all_that_it_sent_whole() -> None:
     async with serving() as (cluster, client):
         whole = b"".join(client.frame(metadata(), 1) for _ in range(200))
         await client.send_bytes(whole + frame(metadata(), 1)[:-1])
@@ -117,8 +125,9 @@ async def test_W10_a_half_closed_client_gets_the_answers_to_all_that_it_sent_who
         assert len(cluster.journal.requests()) == 200
 
 
+@pytest.mark.rule("W-10")
 @pytest.mark.parametrize("trailing", [0, 1])
-async def test_W10_a_half_closed_client_is_answered_when_its_long_poll_is_over(trailing: int) -> None:
+async def test_a_half_closed_client_is_answered_when_its_long_poll_is_over(trailing: int) -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         requests = [fetch(("t", 0, 0), max_wait_ms=PARK_MS), metadata()][: 1 + trailing]
         await client.send_bytes(b"".join(client.frame(r, 1 if i else 11) for i, r in enumerate(requests)))
@@ -133,7 +142,8 @@ async def test_W10_a_half_closed_client_is_answered_when_its_long_poll_is_over(t
         assert len(cluster.state.timers) == 0
 
 
-async def test_W10_a_half_closed_client_is_answered_when_its_throttle_is_over() -> None:
+@pytest.mark.rule("W-10")
+async def test_a_half_closed_client_is_answered_when_its_throttle_is_over() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         cluster.set_quota(client_id="raw", producer_byte_rate=1000.0)
         await client.send_bytes(client.frame(produce("t", batch(bytes(15_000))), 9) + client.frame(metadata(), 1))
@@ -147,7 +157,8 @@ async def test_W10_a_half_closed_client_is_answered_when_its_throttle_is_over() 
         await until(lambda: not channels(cluster))
 
 
-async def test_W10_ten_acks_0_requests_and_a_close_are_ten_records() -> None:
+@pytest.mark.rule("W-10")
+async def test_ten_acks_0_requests_and_a_close_are_ten_records() -> None:
     """SocketServerTest.testGracefulClose."""
     async with serving(topics={"t": 1}) as (cluster, client):
         data = b"".join(client.frame(produce("t", batch(b"%d" % i), acks=0), 9) for i in range(10))
@@ -158,7 +169,8 @@ async def test_W10_ten_acks_0_requests_and_a_close_are_ten_records() -> None:
         await until(lambda: not channels(cluster))
 
 
-async def test_W10_a_client_that_resets_while_parked_is_forgotten() -> None:
+@pytest.mark.rule("W-10")
+async def test_a_client_that_resets_while_parked_is_forgotten() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))
@@ -168,7 +180,8 @@ async def test_W10_a_client_that_resets_while_parked_is_forgotten() -> None:
         assert not cluster.state.nodes[0].replicas.partitions[("t", 0)].watchers
 
 
-async def test_W10_after_an_answer_that_could_not_be_written_no_more_requests_are_handled() -> None:
+@pytest.mark.rule("W-10")
+async def test_after_an_answer_that_could_not_be_written_no_more_requests_are_handled() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send_bytes(
             client.frame(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
@@ -192,7 +205,8 @@ def wide(cluster: AsyncTestCluster) -> None:
         cluster.create_topic(f"{number:03}-" + "n" * 240)
 
 
-async def test_W9_a_client_that_does_not_read_costs_one_answer_and_stops_being_served() -> None:
+@pytest.mark.rule("W-9")
+async def test_a_client_that_does_not_read_costs_one_answer_and_stops_being_served() -> None:
     async with serving() as (cluster, healthy):
         wide(cluster)
         client = await connect(cluster, client_id="stalled", small_buffer=True)
@@ -216,7 +230,8 @@ async def answer_bytes(client: RawClient) -> bytes:
     return (await client.answer()).data
 
 
-async def test_W9_behind_a_parked_request_one_whole_frame_is_read_and_no_more() -> None:
+@pytest.mark.rule("W-9")
+async def test_behind_a_parked_request_one_whole_frame_is_read_and_no_more() -> None:
     """20 MB of requests behind a long poll: the broker holds one of them, the others stay with the sender."""
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)

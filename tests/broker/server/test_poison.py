@@ -82,7 +82,8 @@ async def test_the_trap_itself_snaps(monkeypatch: pytest.MonkeyPatch, errors_exp
         assert not cluster.state.nodes[0].connections or bytes(kept[0]) == bytes([POISON])
 
 
-async def test_P13_a_parked_produce_names_its_topic_when_it_is_answered_and_its_records_are_whole() -> None:
+@pytest.mark.rule("P-13")
+async def test_a_parked_produce_names_its_topic_when_it_is_answered_and_its_records_are_whole() -> None:
     async with async_cluster(3, {"topic-of-the-test": {"replication_factor": 3}}, clock="manual") as cluster:
         for follower in (1, 2):
             cluster.follower("topic-of-the-test", 0, follower).hold()
@@ -102,8 +103,9 @@ async def test_P13_a_parked_produce_names_its_topic_when_it_is_answered_and_its_
             assert [s.client_id for s in cluster.journal.requests("Produce")] == ["raw"]
 
 
+@pytest.mark.rule("F-29")
 @pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
-async def test_F29_a_parked_fetch_and_its_session_know_their_topics(version: int) -> None:
+async def test_a_parked_fetch_and_its_session_know_their_topics(version: int) -> None:
     async with async_cluster(topics={"alpha": 1, "beta": 1}, clock="manual") as cluster:
         ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
         async with client_of(cluster, client_id="the reader") as client, client_of(cluster) as writer:
@@ -205,7 +207,8 @@ async def test_M_topics_and_their_settings_outlive_their_frames() -> None:
         assert "made-here" not in cluster.state.controller.image.topics
 
 
-async def test_P17_what_is_known_of_a_producer_outlives_its_frames() -> None:
+@pytest.mark.rule("P-17")
+async def test_what_is_known_of_a_producer_outlives_its_frames() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
@@ -217,7 +220,8 @@ async def test_P17_what_is_known_of_a_producer_outlives_its_frames() -> None:
         assert [r.value for r in cluster.records("t")] == [b"0", b"1", b"2"]
 
 
-async def test_Q4_the_quota_of_a_client_id_is_found_after_its_frame_is_gone() -> None:
+@pytest.mark.rule("Q-4")
+async def test_the_quota_of_a_client_id_is_found_after_its_frame_is_gone() -> None:
     async with (
         async_cluster(topics={"t": 1}, clock="manual") as cluster,
         client_of(cluster, client_id="limited") as client,
@@ -231,7 +235,8 @@ async def test_Q4_the_quota_of_a_client_id_is_found_after_its_frame_is_gone() ->
         assert [seen.client_id for seen in cluster.journal.requests(client_id="limited")] == ["limited", "limited"]
 
 
-async def test_W9_what_waits_behind_a_dead_frame_is_alive() -> None:
+@pytest.mark.rule("W-9")
+async def test_what_waits_behind_a_dead_frame_is_alive() -> None:
     """Pipelined frames lie next to each other in one buffer; large ones move into a buffer of their own."""
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         values = [bytes([i]) * size for i, size in enumerate([10, 70_000, 600_000, 3, 900_000, 100] * 3)]

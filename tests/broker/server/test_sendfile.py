@@ -55,8 +55,9 @@ def everything(*partitions: int, **options: int):
     return fetch(*[("t", partition, 0) for partition in partitions], partition_max=1 << 30, **options)
 
 
+@pytest.mark.rule("F-27", "X-1")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_F27_X1_every_byte_of_several_partitions_comes_in_its_place(sendfile: bool) -> None:
+async def test_every_byte_of_several_partitions_comes_in_its_place(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB, 100, 1_500_000, 70_000) as cluster, client_of(cluster) as client:
         answer = await client.ask(everything(2, 0, 1, 3), 11)
         assert [data.partition_index for _, data in flat(answer)] == [2, 0, 1, 3]
@@ -64,8 +65,9 @@ async def test_F27_X1_every_byte_of_several_partitions_comes_in_its_place(sendfi
             assert bytes(data.records) == stored(cluster, data.partition_index)
 
 
+@pytest.mark.rule("F-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_F10_a_range_that_is_cut_to_its_limit_is_the_beginning_of_the_log(sendfile: bool) -> None:
+async def test_a_range_that_is_cut_to_its_limit_is_the_beginning_of_the_log(sendfile: bool) -> None:
     async with large(sendfile, 0) as cluster, client_of(cluster) as client:
         for number in range(100):
             cluster.produce("t", [random.Random(number).randbytes(30_000)], 0)
@@ -119,8 +121,9 @@ async def test_large_copies_wait_for_the_kernel_piece_by_piece() -> None:
         assert bytes(data.records) == stored(cluster, 0)
 
 
+@pytest.mark.rule("W-9")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_W9_requests_behind_a_large_fetch_are_answered_after_it_in_order(sendfile: bool) -> None:
+async def test_requests_behind_a_large_fetch_are_answered_after_it_in_order(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         sent = b"".join(client.frame(one, 11 if i % 2 else 1) for i, one in enumerate([metadata(), everything(0)] * 5))
         await client.send_bytes(sent)
@@ -130,8 +133,9 @@ async def test_W9_requests_behind_a_large_fetch_are_answered_after_it_in_order(s
         assert all(bytes(flat(answer.message)[0][1].records) == whole for answer in answers[1::2])
 
 
+@pytest.mark.rule("W-8")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_W8_many_connections_fetch_at_once_and_each_gets_its_own_bytes(sendfile: bool) -> None:
+async def test_many_connections_fetch_at_once_and_each_gets_its_own_bytes(sendfile: bool) -> None:
     async with large(sendfile, 2 * MIB, 2 * MIB) as cluster:
         wanted = [stored(cluster, 0), stored(cluster, 1)]
 
@@ -145,7 +149,8 @@ async def test_W8_many_connections_fetch_at_once_and_each_gets_its_own_bytes(sen
         await asyncio.gather(*[read(number) for number in range(16)])
 
 
-async def test_W9_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> None:
+@pytest.mark.rule("W-9")
+async def test_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.send(everything(0), 11)
         await cluster.wait_for(lambda journal: journal.requests("Fetch"))
@@ -159,7 +164,8 @@ async def test_W9_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> 
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_W9_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself() -> None:
+@pytest.mark.rule("W-9")
+async def test_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself() -> None:
     """Behind the large fetch a long poll parks, and one whole frame waits behind that: no more is read."""
     async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
         end = leader_of(cluster.state, "t", 0).log.log_end_offset
@@ -201,8 +207,9 @@ def file_range(cluster: AsyncTestCluster, length: int) -> FileRange:
     return region
 
 
+@pytest.mark.rule("T-6", "T-7")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_T6_T7_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) -> None:
+async def test_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         await client.ask(metadata(), 1)
         connection = answer_by_hand(cluster, (b"head", file_range(cluster, 2 * MIB), b"tail"), throttle_ms=5000)
@@ -221,7 +228,8 @@ async def test_T6_T7_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bo
         assert cluster.journal.requests("Metadata")[1].at_ms == begun_ms + 5000  # T-8
 
 
-async def test_T6_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_its_end() -> None:
+@pytest.mark.rule("T-6")
+async def test_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_its_end() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         connection = answer_by_hand(cluster, (b"head", file_range(cluster, 8_000_000)), throttle_ms=500)
@@ -233,7 +241,8 @@ async def test_T6_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_W8_a_range_that_cannot_be_sent_whole_ends_its_connection_only(errors_expected: list[str]) -> None:
+@pytest.mark.rule("W-8")
+async def test_a_range_that_cannot_be_sent_whole_ends_its_connection_only(errors_expected: list[str]) -> None:
     for sendfile in (True, False):
         async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
             await client.ask(metadata(), 1)
@@ -245,7 +254,8 @@ async def test_W8_a_range_that_cannot_be_sent_whole_ends_its_connection_only(err
                 await other.ask(metadata(), 1)
 
 
-async def test_W8_a_small_range_that_cannot_be_read_whole_closes_and_announces_nothing_it_does_not_send(
+@pytest.mark.rule("W-8")
+async def test_a_small_range_that_cannot_be_read_whole_closes_and_announces_nothing_it_does_not_send(
     errors_expected: list[str],
 ) -> None:
     async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
@@ -292,8 +302,9 @@ async def nothing_is_left(cluster: AsyncTestCluster) -> None:
     assert cluster.state.budget.used_bytes == 0
 
 
+@pytest.mark.rule("W-11")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_W11_an_idle_close_while_it_sends(sendfile: bool) -> None:
+async def test_an_idle_close_while_it_sends(sendfile: bool) -> None:
     async with stalled(sendfile, connections_max_idle_ms="5000") as (cluster, client):
         await cluster.clock.advance(4999)
         assert len(channels(cluster)) == 1
@@ -302,8 +313,9 @@ async def test_W11_an_idle_close_while_it_sends(sendfile: bool) -> None:
         assert len(await client.rest()) < 8 * MIB
 
 
+@pytest.mark.rule("W-8")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_W8_a_broker_that_stops_while_it_sends_and_comes_back(sendfile: bool) -> None:
+async def test_a_broker_that_stops_while_it_sends_and_comes_back(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         cluster.broker(0).stop()
         assert len(await client.rest()) < 8 * MIB
@@ -313,15 +325,17 @@ async def test_W8_a_broker_that_stops_while_it_sends_and_comes_back(sendfile: bo
         await nothing_is_left(cluster)
 
 
+@pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_W10_a_client_that_resets_while_it_is_sent_to(sendfile: bool) -> None:
+async def test_a_client_that_resets_while_it_is_sent_to(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.reset()
         await nothing_is_left(cluster)
 
 
+@pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_W10_a_client_that_closes_with_bytes_unread(sendfile: bool) -> None:
+async def test_a_client_that_closes_with_bytes_unread(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.close()
         await nothing_is_left(cluster)

@@ -66,7 +66,8 @@ def test_a_range_is_read_whole_and_nothing_else_is_asked_for(kafka: TestCluster,
     assert len(kafka.journal.requests(api="Fetch", client_id=topic)) == 16
 
 
-def test_N4_who_says_its_rack_reads_from_the_replica_in_it(kafka: TestCluster, topic: str) -> None:
+@pytest.mark.rule("N-4")
+def test_who_says_its_rack_reads_from_the_replica_in_it(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     leader = kafka.partition(topic, 0).leader
     rack = "abc"[(leader + 1) % 3]
@@ -147,7 +148,8 @@ def test_a_topic_that_is_gone_fails_the_read_or_is_passed_over(kafka: TestCluste
     assert offsets(replace(made, fail_on_data_loss=False), topic, 0, 400) == []
 
 
-def test_T1_a_throttle_is_waited_for(kafka: TestCluster, topic: str) -> None:
+@pytest.mark.rule("T-1")
+def test_a_throttle_is_waited_for(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     kafka.force_throttle(300, api="Fetch", client_id=topic, times=2)
     made = settings(

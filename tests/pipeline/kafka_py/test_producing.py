@@ -51,7 +51,8 @@ def test_records_without_a_key_are_spread(kafka: TestCluster) -> None:
     assert len(kafka.records("t")) == 300
 
 
-def test_P22_a_leader_that_moves_gets_nothing_twice(kafka: TestCluster) -> None:
+@pytest.mark.rule("P-22")
+def test_a_leader_that_moves_gets_nothing_twice(kafka: TestCluster) -> None:
     with closing(producer(kafka, batch__size="200")) as made:
         for i in range(90):
             made.send("t", 0, record(i))
@@ -64,7 +65,8 @@ def test_P22_a_leader_that_moves_gets_nothing_twice(kafka: TestCluster) -> None:
     assert [r.value for r in kafka.records("t", 0)] == [b"v%d" % i for i in range(90)]
 
 
-def test_P22_a_batch_whose_answer_does_not_come_is_sent_again_and_kept_once(kafka: TestCluster) -> None:
+@pytest.mark.rule("P-22")
+def test_a_batch_whose_answer_does_not_come_is_sent_again_and_kept_once(kafka: TestCluster) -> None:
     leader = kafka.partition("t", 0).leader
     follower = kafka.follower("t", 0, (leader + 1) % 3)
     with closing(producer(kafka, request__timeout__ms="200")) as made:

@@ -1,0 +1,91 @@
+"""The table of rules and tests: `tests.rules` reads markers and reports each kind of fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import rules
+from tests.rules import Proof, Rule, problems, proofs, table
+
+PAGE = """# Rules
+
+## F. Fetch
+
+### F-7 The first batch
+Text.
+
+### D9b Static quotas
+Text.
+
+### T-9 For clients
+No test: it tells clients what to do.
+"""
+MODULE = """
+import pytest
+
+pytestmark = [pytest.mark.timeout(9), {marker}]
+
+@pytest.mark.rule("F-7", "D9b")
+@pytest.mark.parametrize("x", [1])
+async def test_one(x): ...
+
+class TestGroup:
+    pytestmark = pytest.mark.rule("F-7")
+
+    def test_two(self): ...
+
+@pytest.mark.spark
+@pytest.mark.rule("D9b")
+def test_three(): ...
+
+def test_without_a_rule(): ...
+"""
+KNOWN = [Rule("F-7", "The first batch", False), Rule("D9b", "Static quotas", False), Rule("T-9", "For clients", True)]
+
+
+def proven(*numbers: str, is_fast: bool = True) -> list[Proof]:
+    return [Proof(number, "tests/test_x.py", "test_x", is_fast) for number in numbers]
+
+
+def test_rules_are_read_from_the_page() -> None:
+    assert rules.rules(PAGE) == KNOWN
+
+
+@pytest.mark.parametrize(("marker", "is_fast"), [("pytest.mark.java", False), ("pytest.mark.clients", True)])
+def test_markers_are_read_from_functions_classes_and_modules(tmp_path: Path, marker: str, is_fast: bool) -> None:
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "test_x.py").write_text(MODULE.format(marker=marker))
+    assert sorted(proofs(folder)) == [
+        Proof("D9b", "tests/test_x.py", "test_one", is_fast),
+        Proof("D9b", "tests/test_x.py", "test_three", False),
+        Proof("F-7", "tests/test_x.py", "test_one", is_fast),
+        Proof("F-7", "tests/test_x.py", "test_two", is_fast),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "fault"),
+    [
+        (proven("F-7"), "rule D9b has no test"),
+        (proven("F-7") + proven("D9b", is_fast=False), "rule D9b has no test that `make test` runs"),
+        (proven("F-7", "D9b", "F-99"), "names rule F-99, which RULES.md does not have"),
+        (proven("F-7", "D9b", "T-9"), "rule T-9 has a test: remove its line"),
+    ],
+)
+def test_each_fault_of_a_marker_is_one_line(named: list[Proof], fault: str) -> None:
+    (line,) = problems(KNOWN, named, "")
+    assert fault in line
+
+
+def test_a_rule_that_is_on_the_page_twice_is_a_fault() -> None:
+    assert problems([*KNOWN, KNOWN[0]], proven("F-7", "D9b"), "") == ["rule F-7 is in RULES.md 2 times"]
+
+
+def test_a_table_that_is_not_current_is_a_fault() -> None:
+    named = proven("F-7", "D9b")
+    assert problems(KNOWN, named, table(KNOWN, named)) == []
+    (line,) = problems(KNOWN, named, table(KNOWN, named[:1]))
+    assert "run python -m tests.rules --write" in line
