@@ -1,4 +1,4 @@
-# `make` alone lists what there is. Everything is installed into .venv by itself; nothing else of the machine is touched.
+# `make` alone lists the targets. They install into .venv and the cache only, and name what the machine lacks with the command that gets it.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,14 +11,15 @@ STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test conformance long fuzz check generate rules bench race broker needs needs-java needs-browser install
+.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race broker needs needs-java needs-browser install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
 	@echo "make report    what a trace (TRACE=DIR, of kafkaproto broker --trace DIR, or a capture) says, as one page; it goes into OUT (DIR.tables)"
-	@echo "make test      every test: unit, property, hostile input, sockets, real clients, Java oracle, Spark"
+	@echo "make test      the fast tests, which need only Python: every rule, in three minutes (ARGS=\"...\" adds options of pytest)"
+	@echo "make test-all  every test: also the Java oracle, a real Kafka, Spark, a browser, and the slow ones"
 	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
-	@echo "make long      what make test has a minute for, in full: 50,000 seeds, 2,000 conversations; writes LONG.md (ARGS=\"--seeds N\", \"--minutes N\")"
+	@echo "make long      the parts that take hours, in full: 50,000 seeds, 2,000 conversations; writes LONG.md (ARGS=\"--seeds N\", \"--minutes N\")"
 	@echo "make fuzz      coverage-guided fuzzing of the codec for SECONDS (1200); what it finds new goes into tests/fuzz/corpus"
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"
@@ -38,11 +39,8 @@ needs-java: needs
 	  echo "A JDK 17 or later is missing (Spark and the Java oracle need it). Get it: apt install openjdk-17-jdk-headless, or brew install openjdk@17;" \
 	       "make demo SPARK=0 does without" >&2; exit 1; }
 
-# The report is looked at in a real browser. Where one can be installed without questions it is.
 needs-browser:
 	@for name in $${KAFKAPROTO_BROWSER:-} chromium chromium-browser google-chrome google-chrome-stable; do command -v "$$name" >/dev/null && exit 0; done; \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then echo "installing chromium, in which the report is tested"; \
-	    { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium; } >/dev/null 2>&1 && exit 0; fi; \
 	  echo "A browser is missing: the report's page is tested in one. Get it: apt install chromium, or brew install --cask chromium, or set KAFKAPROTO_BROWSER" >&2; exit 1
 
 $(VENV)/.installed-dev: EXTRAS := dev
@@ -65,7 +63,11 @@ report: needs-java $(VENV)/.installed-all
 	@test -n "$(TRACE)" || { echo "make report needs a trace: make report TRACE=DIR, of kafkaproto broker --trace DIR" >&2; exit 3; }
 	@$(BIN)/python -m pipeline.trace.report "$(TRACE)" --out "$(OUT)" $(ARGS)
 
-test: needs-java needs-browser $(VENV)/.installed-all
+# Markers of tests that need more than Python or take long; tests/rules.py knows the same.
+test: $(or $(wildcard $(VENV)/.installed-all),$(VENV)/.installed-dev)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not java and not spark and not browser and not slow" $(ARGS)
+
+test-all: needs-java needs-browser $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all

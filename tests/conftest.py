@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
 from pipeline import session
+from tests.rules import module_markers
 
 # A failing assert in a helper shows its values, as in a test module.
 pytest.register_assert_rewrite("tests.support")
 # How long an example takes says how busy the machine is, and nothing of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Ignore a module whose `pytestmark` has a marker that `-m "not MARKER"` leaves out: it may import packages that are not installed."""
+    if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+        return None
+    left_out = set(re.findall(r"\bnot (\w+)", config.option.markexpr or ""))
+    return True if left_out and left_out & module_markers(collection_path) else None
 
 
 @pytest.fixture(scope="session")

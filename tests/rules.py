@@ -69,6 +69,12 @@ def proofs(folder: Path) -> list[Proof]:
     ]
 
 
+def module_markers(path: Path) -> frozenset[str]:
+    """Return the names of the markers that a test module's `pytestmark` gives to all its tests."""
+    text = path.read_text()
+    return frozenset(_markers(_pytestmark(ast.parse(text)))) if "pytestmark" in text else frozenset()
+
+
 def _tests(module: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, dict[str, list[str]]]]:
     """Yield each test function with its markers, those of its classes and its module included: marker name -> string arguments."""
     waiting: list[tuple[ast.Module | ast.ClassDef, dict[str, list[str]]]] = [(module, {})]

@@ -18,6 +18,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_message_and_a_batch_are_measured_against_everybody_who_knows_them() -> None:
     done = run("--quick", "--only", "ApiVersions response v[23]|iterate, lz4")
     assert done.returncode == 0, done.stderr
@@ -29,6 +30,7 @@ def test_a_message_and_a_batch_are_measured_against_everybody_who_knows_them() -
     assert rows["ApiVersions response v3, 60 APIs"][1].strip() == tables.MISSING, "aiokafka has no v3"
 
 
+@pytest.mark.slow
 def test_a_pattern_that_no_case_has_is_refused() -> None:
     done = run("--only", "no such case")
     assert done.returncode == 2 and "no case is called like" in done.stderr
@@ -61,6 +63,7 @@ def test_every_case_has_its_own_name() -> None:
     assert len(cases.all_cases()) == len([*cases.message_cases(), *cases.record_cases()])
 
 
+@pytest.mark.slow
 def test_the_growth_of_cost_is_measured() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
@@ -69,6 +72,7 @@ def test_the_growth_of_cost_is_measured() -> None:
     assert done.stdout.count("1: 1") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
 def test_the_race_runs_against_the_floor() -> None:
     from benchmarks import race
@@ -82,6 +86,7 @@ def test_the_race_runs_against_the_floor() -> None:
     assert all(float(row[1].split()[0]) > 0 for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
 @pytest.mark.parametrize("name", ["quotas", "trace"])
 def test_what_a_feature_costs_is_measured_while_it_is_on(name: str) -> None:

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.rules import SLOW_MARKERS
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = (
     "demo",
     "report",
     "test",
+    "test-all",
     "conformance",
     "long",
     "fuzz",
@@ -63,7 +66,7 @@ def program(folder: Path, name: str, text: str) -> None:
 def test_make_alone_lists_every_target() -> None:
     result = make()
     assert (result.returncode, result.stderr) == (0, "")
-    assert re.findall(r"^make (\w+)", result.stdout, re.MULTILINE) == list(TARGETS)
+    assert re.findall(r"^make ([\w-]+)", result.stdout, re.MULTILINE) == list(TARGETS)
 
 
 def test_every_module_that_is_run_exists() -> None:
@@ -82,12 +85,17 @@ def test_spark_0_leaves_spark_out() -> None:
     assert "java -version" in plan.stdout
 
 
-def test_make_test_is_pytest_and_what_ci_runs() -> None:
+def test_make_test_leaves_out_what_needs_more_than_python_and_ci_runs_all() -> None:
     plan = make("-n", "test", f"PYTHON={sys.executable}")
     assert "-m pytest" in plan.stdout
     assert "--dist loadfile" in plan.stdout  # one Spark session: all its tests are in one file
+    expression = re.search(r'-m "(not .*?)"', plan.stdout)
+    assert expression is not None and set(re.findall(r"not (\w+)", expression[1])) == SLOW_MARKERS
+    assert "java -version" not in plan.stdout
+    everything = make("-n", "test-all", f"PYTHON={sys.executable}").stdout
+    assert "-m pytest" in everything and "not java" not in everything
     calls = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")]
-    assert calls == ["make check", "make test"]
+    assert calls == ["make check", "make test-all"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 

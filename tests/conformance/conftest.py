@@ -42,7 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     foreign = config.getoption("--bootstrap", None)
     kinds = [foreign] if foreign else (config.getoption("--subjects", None) or ",".join(KINDS)).split(",")
     profile = getattr(metafunc.module, "PROFILE", "default")
-    marks = {"real": (pytest.mark.java, pytest.mark.timeout(300))}
+    marks = {"real": (pytest.mark.java, pytest.mark.timeout(300)), "ours-kafka": (pytest.mark.slow,)}  # in real time
     values = [pytest.param((kind, profile), id=kind, marks=marks.get(kind, ())) for kind in kinds]
     metafunc.parametrize("running", values, indirect=True, scope="module")
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.support.conformance.subjects import settings_of
 
 FILES = ["tests/conformance/test_fetch_sizes.py", "tests/conformance/test_closest_replica.py"]
@@ -37,6 +39,7 @@ def outcomes(address: str) -> tuple[dict[str, int], str]:
     return {what: int(count) for count, what in re.findall(r"(\d+) (passed|skipped|failed)", printed)}, printed
 
 
+@pytest.mark.slow
 def test_a_broker_with_another_setting_is_not_prepared_and_nothing_passes() -> None:
     with brokers(fetch_max_bytes="4096") as address:
         counts, printed = outcomes(address)
@@ -44,6 +47,7 @@ def test_a_broker_with_another_setting_is_not_prepared_and_nothing_passes() -> N
     assert "not prepared: needs fetch.max.bytes=2147483647" in printed
 
 
+@pytest.mark.slow
 def test_a_prepared_broker_passes_all_but_what_needs_control() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
@@ -51,6 +55,7 @@ def test_a_prepared_broker_passes_all_but_what_needs_control() -> None:
     assert counts["skipped"] == 1 and "not prepared: needs control" in printed
 
 
+@pytest.mark.slow
 def test_a_cluster_of_other_brokers_or_racks_is_not_prepared_and_nothing_fails() -> None:
     with brokers(count=1) as address:
         counts, printed = outcomes(address)

@@ -11,6 +11,7 @@ from kafkaproto.throttling import CLIENT_WAITS_SINCE, client_waits, told_since
 from tests.support.oracle.oracle import Releases
 
 
+@pytest.mark.java
 @pytest.mark.rule("T-1")
 def test_the_first_version_in_which_a_client_waits_is_that_of_the_java_client(releases: Releases) -> None:
     for oracle, _ in releases.all:

@@ -65,6 +65,7 @@ def test_the_steps_are_modules_with_a_run() -> None:
         assert name
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_steps_without_spark_run_as_a_user_runs_them() -> None:
     only = ["--only", "groups", "--only", "racks", "--only", "limits"]

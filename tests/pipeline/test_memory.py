@@ -74,6 +74,7 @@ def written(path: Path, rounds: int) -> Path:
     return wire.write(path.with_suffix(".pcap"))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("peak", "short"), [(of_trace, 800), (of_file, 150), (of_connection, 150)], ids=["trace", "file", "connection"]

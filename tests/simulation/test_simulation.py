@@ -18,6 +18,13 @@ FEWEST = 100
 
 
 @pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6")
+@pytest.mark.parametrize("seed", range(4))
+def test_hold_after_every_step(seed: int) -> None:
+    assert simulate(seed).operations >= OPERATIONS
+
+
+@pytest.mark.slow
+@pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6")
 @pytest.mark.timeout(300)
 def test_hold_after_every_step_of_every_seed() -> None:
     begun = time.process_time()
@@ -40,6 +47,7 @@ def test_a_seed_replays_exactly_in_another_process() -> None:
         assert others.submit(simulate, 5, 120).result() == simulate(5, 120) != simulate(6, 120)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_bug_is_caught_by_the_simulation(name: str) -> None:

@@ -32,7 +32,7 @@ def browser() -> Iterator[Any]:
     """Playwright's browser. A test fails where there is none, and says how to get one."""
     path = os.environ.get("KAFKAPROTO_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        pytest.fail("no browser is here: `make test` installs one, or apt install chromium, or set KAFKAPROTO_BROWSER")
+        pytest.fail("no browser found: apt install chromium, or set KAFKAPROTO_BROWSER to one")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -358,6 +358,7 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.slow
 def test_200_clusters_leak_no_descriptor_no_thread_and_are_quick() -> None:
     def one() -> None:
         with cluster(3, {"t": 2}) as c, connected(c) as client:

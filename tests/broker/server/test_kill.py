@@ -315,6 +315,7 @@ def runner() -> Iterator[subprocess.Popen[str]]:
     process.stdout.close()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(("seed", "brokers"), [(1, 1), (2, 1), (3, 3), (4, 3)])
 def test_nothing_that_a_client_was_told_is_lost_by_kill_9(

@@ -178,6 +178,7 @@ def chromium() -> Iterator[Any]:
         yield made
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_in_a_browser_it_has_no_error_no_overflow_and_fetches_nothing(
