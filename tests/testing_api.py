@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import broker.testing as exported
+from broker import testing as exported
 from broker.errors import KafkaError
 from broker.faults.journal import EventSeen, RequestSeen, ThrottleSeen
 from broker.faults.rules import ForcedThrottle

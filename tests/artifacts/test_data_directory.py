@@ -1,0 +1,69 @@
+"""Data directories of commit 7c3b0af: the broker recovers everything that they hold, and can write to them again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.testing.memory import VirtualCluster
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+from tests.artifacts.holding import LATER_MS, ask, contents, expected, recovered, unpack
+from tests.golden.batches import batch, values
+from tests.golden.world import commit, produce
+
+NAMES = ("data-clean", "data-killed")
+PRODUCER_ID = 0
+"""The producer id of the idempotent batches at the end of `events`, partition 0: sequences 0 to 5."""
+
+
+def write(cluster: VirtualCluster, topic: str, data: bytes, index: int = 0) -> tuple[int, int]:
+    """Error code and base offset."""
+    leader, _ = cluster.state.controller.image.leader_of(topic, index)
+    [answer] = ask(cluster, leader, produce(topic, data, index, acks=-1), 9).responses[0].partition_responses
+    return answer.error_code, answer.base_offset
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_data_directory_holds_what_it_held(name: str, tmp_path: Path) -> None:
+    cluster = recovered(unpack(name, tmp_path))
+    found = contents(cluster)
+    cluster.state.close()
+    for topic, facts in expected(name)["topics"].items():
+        assert found["topics"][topic] == facts, topic
+    assert found == expected(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_data_directory_can_be_written_to_and_recovered_again(name: str, tmp_path: Path) -> None:
+    cluster = recovered(unpack(name, tmp_path))
+    wanted = expected(name)
+    for topic, index in (("events", 0), ("events", 1), ("table", 0), ("trimmed", 0)):
+        end = wanted["topics"][topic]["partitions"][str(index)]["high_watermark"]
+        assert write(cluster, topic, batch(b"new", keys=True), index) == (0, end)
+    coordinator = cluster.state.coordinator_of("committed")
+    assert not ask(cluster, coordinator, commit("committed", ("table", 0, 5)), 8).topics[0].partitions[0].error_code
+    before = contents(cluster)
+    cluster.state.close()
+    again = recovered(tmp_path, LATER_MS + 60_000)
+    assert contents(again) == before
+    again.state.close()
+    assert ["table", 0, 5, "at 5"] in before["groups"]["committed"]
+    records = before["topics"]["events"]["partitions"]["0"]["records"]
+    assert records[:-1] == wanted["topics"]["events"]["partitions"]["0"]["records"] and records[-1][3] == "new"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_producers_of_a_data_directory_go_on(name: str, tmp_path: Path) -> None:
+    cluster = recovered(unpack(name, tmp_path))
+    end = expected(name)["topics"]["events"]["partitions"]["0"]["high_watermark"]
+
+    def sequence(first: int) -> tuple[int, int]:
+        data = batch(*values(2), producer_id=PRODUCER_ID, producer_epoch=0, base_sequence=first)
+        return write(cluster, "events", data)
+
+    assert sequence(4) == (0, end - 2)  # a duplicate
+    assert sequence(9)[0] == 45  # OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert sequence(6) == (0, end)
+    assert ask(cluster, 0, InitProducerIdRequest(None, 1000), 4).producer_id > PRODUCER_ID
+    cluster.state.close()
