@@ -8,9 +8,10 @@ The lines of a run, in the order in which they are written:
     request   bytes that a client sent: connection, time, hex
     response  one response frame with its length: connection, time, hex
     paused, reading   the broker stopped or resumed reading a connection
+    yields    a connection with more frames lets the others have their turn
     closed    the broker closed a connection
     requests, throttles, event   the journal at the end of the run, as JSON
-    metric    the broker's metrics at the end of the run
+    metric    the broker's metrics, at the end of the run and where a run looks at them
     header, entry   the trace file, entry by entry, as hex
 
 Times are milliseconds since the start of the run. Times of the monotonic clock are the only bytes that differ between two runs: the
@@ -89,6 +90,10 @@ class RecordedClient(MemoryClient):
         self._recorded.note(f"closed {self.number}")
         super().close()
 
+    def call_soon(self) -> None:
+        self._recorded.note(f"yields {self.number}")
+        super().call_soon()
+
     def hang_up(self, why: str = "the client has gone") -> None:
         """Close the socket from the client's side."""
         self._recorded.note(f"hangs up {self.number}")
@@ -165,6 +170,9 @@ class RecordedCluster(VirtualCluster):
             if client.reading != client.was_reading and client.closed_ms is None:
                 client.was_reading = client.reading
                 self.note(f"{'reading' if client.reading else 'paused'} {client.number}")
+
+    def look_at_metrics(self) -> None:
+        self.lines += self._metrics()
 
     # ---- what is written down ----------------------------------------------------------------------------------------------
 

@@ -218,6 +218,7 @@ def replication_quotas(new: Callable[..., World]) -> World:
     for _ in range(12):
         world.send(asker, world.fetch(("t", 0, 0), ("free", 0, 0), replica_id=followers[1], max_wait_ms=100))
         world.append("free", batch(b"free"), acks=1)
+        world.look_at_metrics()
         world.advance(1000)
     change_config(world, BROKER, str(leader), leader_replication_throttled_rate="1000000")
     world.advance(60_000)
@@ -365,6 +366,7 @@ def _forced(world: World) -> World:
     rules.cancel(first)
     rules.add(ForcedThrottle(50, "Metadata", user="ANONYMOUS", times=1))
     rules.add(ForcedThrottle(900, times=3))
+    world.send(world.connect(leader, "follower"), world.fetch(("orders", 0, 0), replica_id=(leader + 1) % 3))
     world.limit("x", producer_byte_rate=100.0, consumer_byte_rate=100.0)
     for client in (x, y):
         world.send(client, metadata("orders"))
@@ -372,6 +374,13 @@ def _forced(world: World) -> World:
         world.send(client, world.fetch(("orders", 0, 0), max_wait_ms=100))
     x.finish()
     world.advance(100_000)
+    rules.add(ForcedThrottle(500, "Produce"))
+    for acks in (0, 1):
+        gone = world.connect(leader, "gone")
+        world.send(gone, produce("orders", world.records(b"v"), acks=acks))
+        world.advance(100)
+        gone.hang_up()
+    world.advance(1000)
     return world
 
 
@@ -434,6 +443,15 @@ def mutation_quotas(new: Callable[..., World]) -> World:
         world.advance(60_000)
         world.send(client, request, delete)
         world.advance(60_000)
+    world.limit(request_percentage=1.0)
+    for cost_ms in (500.0, 5.0):
+        world.state.set_request_cost("CreateTopics", cost_ms)
+        client = world.connect()
+        for number in range(2):
+            asked = [CreatableTopic(f"costly-{cost_ms}-{number}", (21, 30)[number], 1)]
+            world.send(client, CreateTopicsRequest(asked), 5)  # permissive
+            world.look_at_metrics()
+            world.advance(60_000)
     return world
 
 
@@ -535,10 +553,103 @@ def _request_time(world: World) -> World:
         world.advance(30_000)
         world.send(client, world.fetch(("orders", 0, 500), max_wait_ms=100))
         world.send(client, world.fetch(("orders", 0, 0), replica_id=(leader + 1) % 3))
+        world.look_at_metrics()
         world.advance(60_000)
     world.limit("limited", request_percentage=None, producer_byte_rate=None)
     world.send(world.connect(leader, "limited"), metadata("orders"))
     return world
+
+
+@scenario
+def fetch_quota(new: Callable[..., World]) -> World:
+    """Consumers that poll again and again under a byte rate, with and without a session."""
+    world = new().prepare()
+    world.append("orders", batch(*values(100, 100)))
+    world.limit("limited", consumer_byte_rate=2000.0)
+    leader = world.leader("orders")
+    polling, in_session = world.connect(leader, "limited"), world.connect(leader, "limited")
+    session = 0
+    for number in range(30):
+        world.send(polling, world.fetch(("orders", 0, 5), partition_max=15_000))
+        epoch = 0 if not session else number
+        places = () if session else (("orders", 0, 5),)
+        found = world.send(in_session, world.fetch(*places, session=(session, epoch), max_wait_ms=50))
+        session = session or (found.session_id if found else 0)
+        world.advance(700)
+        if number % 10 == 9:
+            world.look_at_metrics()
+            world.append("orders", batch(*values(50, 100)))
+    world.advance(30_000)
+    return world
+
+
+@scenario
+def two_quotas_at_once(new: Callable[..., World]) -> World:
+    """Bytes and handling time that both throttle one request: the larger counts, or their sum where responses are held."""
+    return _two_quotas(new().prepare())
+
+
+@scenario
+def two_quotas_at_once_that_hold_responses(new: Callable[..., World]) -> World:
+    """As `two_quotas_at_once`, in a release that sends the response after the throttle."""
+    return _two_quotas(new(release="1.1").prepare())
+
+
+def _two_quotas(world: World) -> World:
+    """Handling time always throttles for a second. `ratio`: bytes to byte rate; 10.5 is a throttle of half a second, 11 of one."""
+    for api in ("Produce", "Fetch"):
+        world.state.set_request_cost(api, 400.0)
+    leader = world.leader("orders")
+    request, asked = produce("orders", world.records(*values(60, 150))), world.fetch(("orders", 0, 0))
+    reader = world.connect(leader, "unlimited")
+    world.send(reader, asked)
+    sizes = len(reader.frame(request, world.highest("Produce"))) - 4, _charged_bytes(world, reader)
+    for ratio in (10.5, 12.0, 40.0):
+        for sent, size, quota in zip(
+            (request, asked), sizes, ("producer_byte_rate", "consumer_byte_rate"), strict=True
+        ):
+            name = f"{quota} at {ratio}"
+            world.limit(name, request_percentage=1.0, **{quota: float(int(size / ratio))})
+            client = world.connect(leader, name)
+            for _ in range(3):
+                world.send(client, sent)
+                world.look_at_metrics()
+                world.advance(61_000)
+    _equal_throttles(world)
+    return world
+
+
+def _charged_bytes(world: World, client: RecordedClient) -> int:
+    """What the newest response costs: its body and 4 bytes."""
+    flexible = world.highest("Fetch") >= 12
+    return client.answers[-1].size_bytes - (1 if flexible else 0)
+
+
+def _equal_throttles(world: World) -> None:
+    """Bytes and handling time that throttle for a second each: sizes that 11 divides, whichever come first."""
+    world.topic("equal", 1, 1)
+    leader = world.leader("equal")
+    measuring = world.connect(leader, "equal to measure")  # names of one length: the client id is part of the size
+    done = set()
+    for offset in range(40):
+        request = produce("equal", world.records(b"x" * (2000 + offset)))
+        world.send(world.connect(leader), request)
+        asked = world.fetch(("equal", 0, offset), partition_max=1)
+        world.send(measuring, asked)
+        written = len(measuring.frame(request, world.highest("Produce"))) - 4
+        for name, sent, size, quota in (
+            ("equal to produce", request, written, "producer_byte_rate"),
+            ("equal to consume", asked, _charged_bytes(world, measuring), "consumer_byte_rate"),
+        ):
+            if size % 11 == 0 and name not in done:
+                done.add(name)
+                client = world.connect(leader, name)
+                world.limit(name, request_percentage=1.0, **{quota: size / 11})
+                world.send(client, sent)
+                world.look_at_metrics()
+                world.advance(61_000)
+        if len(done) == 2:
+            break
 
 
 @scenario
@@ -554,6 +665,7 @@ def quota_entities(new: Callable[..., World]) -> World:
             world.send(client, produce("orders", data))
             world.send(client, produce("orders", data))
             client.hang_up()
+        world.look_at_metrics()
         world.advance(40_000)
 
     world.limit("a", producer_byte_rate=1000.0)

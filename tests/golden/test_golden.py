@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,12 @@ from tests.golden.files import RUNS, committed, packed, unpacked
 from tests.golden.recording import RecordedClient, RecordedCluster
 
 ROOT = Path(__file__).resolve().parents[2]
-ADVICE = "If the change is wanted, run `python -m tests.golden --write` and commit the files with it."
+MADE_WITH = "2.14.0"
+"""The version of cramjam that compressed the records of down-converted fetches (api-Fetch, scenario-down_conversion)."""
+ADVICE = (
+    "If the change is wanted, run `python -m tests.golden --write` and commit the files with it. "
+    f"Down-converted records were compressed by cramjam {MADE_WITH}; here is {version('cramjam')}."
+)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -38,10 +44,10 @@ def test_no_golden_run_is_committed_that_is_not_run() -> None:
 @pytest.mark.parametrize("semantics", SEMANTICS)
 def test_every_version_of_every_api_that_a_release_offers_is_answered_in_a_golden_run(semantics: str) -> None:
     offered = {
-        (key, version)
+        (key, number)
         for release in RELEASES
         for key, one in advertised(ranges_of(release)).items()
-        for version in range(one.min_version, one.max_version + 1)
+        for number in range(one.min_version, one.max_version + 1)
     }
     answered: set[tuple[int, int]] = set()
     for name in RUNS:
@@ -51,7 +57,7 @@ def test_every_version_of_every_api_that_a_release_offers_is_answered_in_a_golde
                 if line.startswith(("request ", "response ")):
                     decoder.decode(line)
             answered.update(decoder.answered)
-    missing = [f"{APIS[key].name} v{version}" for key, version in sorted(offered - answered)]
+    missing = [f"{APIS[key].name} v{number}" for key, number in sorted(offered - answered)]
     assert not missing, missing
 
 
