@@ -130,7 +130,13 @@ def fetch_sessions(new: Callable[..., World]) -> World:
         ask(session=(session, 7))
         ask(("orders", others[0], 0), session=(session, -1))
         world.advance(200_000)
-        ask(("orders", others[0], 0), session=(0, 0))
+        for overtaking in (2, -1, 0):  # on another connection, while a fetch of the session waits
+            end = ask(("orders", others[0], 0), session=(0, 0)).responses[0].partitions[0].high_watermark
+            session = ask(("orders", others[0], end), session=(0, 0)).session_id
+            ask(session=(session, 1), max_wait_ms=500)
+            ask(session=(session, overtaking), at=world.connect(leader, "overtakes"))
+            world.append("orders", batch(b"for the one that waits"), others[0])
+            world.advance(600)
     return world
 
 
