@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race broker needs needs-java needs-browser install
+.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race ab broker needs needs-java needs-browser install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
@@ -26,6 +26,7 @@ help:
 	@echo "make rules     each rule of RULES.md names its tests, and they exist"
 	@echo "make bench     codec, what quotas and traces cost, kafka_py, race; writes the ratios into BENCHMARKS.md"
 	@echo "make race      the broker against bare asyncio, kfake and a real Kafka"
+	@echo "make ab        compare the working tree with BASE (HEAD): instructions, start, memory and paired rounds of the race; needs valgrind"
 	@echo "make broker    run three brokers on 9092 to 9094; ARGS=\"...\" adds options"
 
 needs:
@@ -103,6 +104,10 @@ bench: needs-java $(VENV)/.installed-all
 
 race: $(STAMP)
 	$(BIN)/python -m benchmarks.race --check
+
+ab: BASE ?= HEAD
+ab: $(STAMP)
+	@$(BIN)/python -m benchmarks.ab $(BASE) $(ARGS)
 
 broker: $(STAMP)
 	@$(BIN)/kafkaproto broker --brokers 3 -c 0.broker.rack=a -c 1.broker.rack=b -c 2.broker.rack=c \

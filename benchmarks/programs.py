@@ -14,9 +14,18 @@ class Program:
     seen: cell to its numbers. idle_mb, after_mb: resident before and after the race.
     """
 
-    def __init__(self, name: str, command: list[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        folder: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        """Prepare a program that runs in `folder` with exactly this environment; by default in those of this process."""
         self.name = name
         self.command = command
+        self.folder = folder
+        self.environment = environment
         self.address = ""
         self.idle_mb = 0.0
         self.after_mb = 0.0
@@ -26,7 +35,13 @@ class Program:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            self.command,
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         assert self._process.stdout is not None
         self.address = self._process.stdout.readline().strip()

@@ -28,6 +28,7 @@ TARGETS = (
     "rules",
     "bench",
     "race",
+    "ab",
     "broker",
 )
 MAKE = shutil.which("make")
@@ -109,6 +110,13 @@ def test_the_broker_gets_its_racks_and_what_is_added() -> None:
     assert (options.brokers, options.port) == (3, 0)
     assert [settings[f"{i}.broker.rack"] for i in range(3)] == ["a", "b", "c"]
     assert settings["fetch.max.bytes"] == "2048"
+
+
+def test_make_ab_compares_with_head_or_with_what_is_given() -> None:
+    plan = make("-n", "ab", f"PYTHON={sys.executable}")
+    assert plan.stdout.rstrip().endswith("-m benchmarks.ab HEAD")
+    plan = make("-n", "ab", "BASE=v1.0", "ARGS=--only race", f"PYTHON={sys.executable}")
+    assert plan.stdout.rstrip().endswith("-m benchmarks.ab v1.0 --only race")
 
 
 def test_a_missing_or_old_python_is_named_with_how_to_get_one(bare_path: Path) -> None:

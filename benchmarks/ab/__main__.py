@@ -1,0 +1,176 @@
+"""Compares the working tree with another commit, and fails if the working tree is slower or larger than the limits allow.
+
+instructions: instructions per request in virtual time, counted by callgrind; at most 3 % more.
+start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.
+race: rows of the race, both brokers in alternation; the median of the rounds' ratios is at least 0.95.
+
+usage: python -m benchmarks.ab [BASE] [--only PART] [--rows REGEX] [--rounds N] | --clean     (make ab BASE=<commit>)
+
+Exit status: 0 if every limit is kept, 1 if one is missed, 2 for a wrong BASE or option, or a missing valgrind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from benchmarks.ab import instructions, workload
+from benchmarks.ab.sides import Side, SideError, base_side, clean, now_side, resolve
+from benchmarks.ab.verdicts import MOST_INSTRUCTIONS, MOST_MEMORY, Result, at_most, paired, table
+
+INSTRUCTIONS, START, RACE = "instructions", "start", "race"
+PARTS = (INSTRUCTIONS, START, RACE)
+ROUNDS = 30
+
+
+class Plan(NamedTuple):
+    """The names of the rows to measure, by part."""
+
+    rows: dict[str, list[str]]
+    rounds: int
+    requests: int
+
+    def of(self, part: str) -> list[str]:
+        return self.rows.get(part, [])
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks.ab", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument(
+        "base", nargs="?", default="HEAD", metavar="BASE", help="the commit to compare with (default: HEAD)"
+    )
+    made.add_argument(
+        "--only", choices=PARTS, action="append", help="measure this part; may be repeated (default: all)"
+    )
+    made.add_argument("--rows", default="", metavar="REGEX", help="measure the rows whose name matches (default: all)")
+    made.add_argument(
+        "--rounds", type=_positive, default=ROUNDS, metavar="N", help=f"rounds of the race (default: {ROUNDS})"
+    )
+    made.add_argument(
+        "--requests",
+        type=_positive,
+        default=workload.REQUESTS,
+        metavar="N",
+        help=f"requests counted per row (default: {workload.REQUESTS})",
+    )
+    made.add_argument(
+        "--clean", action="store_true", help="remove the worktrees and environments of earlier comparisons"
+    )
+    return made
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return int(text)
+
+
+def names() -> dict[str, list[str]]:
+    """Return the names of all rows by part."""
+    from benchmarks.ab import sockets
+
+    return {
+        INSTRUCTIONS: list(workload.ROWS),
+        START: [instructions.START, instructions.POSTPONED, sockets.IDLE],
+        RACE: [row.name for row in sockets.ROWS],
+    }
+
+
+def plan_of(options: argparse.Namespace) -> Plan:
+    """Choose the rows. Raises ValueError if no row matches."""
+    try:
+        pattern = re.compile(options.rows)
+    except re.error as error:
+        raise ValueError(f"--rows {options.rows} is not a regular expression: {error}") from None
+    chosen = {
+        part: [name for name in rows if pattern.search(name)]
+        for part, rows in names().items()
+        if part in (options.only or PARTS)
+    }
+    if not any(chosen.values()):
+        raise ValueError(f"no row matches --rows {options.rows}")
+    return Plan(chosen, options.rounds, options.requests)
+
+
+def needs_valgrind(plan: Plan) -> bool:
+    return bool(plan.of(INSTRUCTIONS)) or not {instructions.START, instructions.POSTPONED}.isdisjoint(plan.of(START))
+
+
+def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instructions.Count]]) -> list[Result]:
+    """Count on both sides at the same time: instructions do not depend on the load."""
+    with ThreadPoolExecutor(2) as pool:
+        counts_base, counts_now = pool.map(count, (base, now))
+    results = []
+    for row, counted in counts_base.items():
+        here = counts_now[row]
+        why = "; ".join(f"{side.name}: {one.why}" for side, one in ((base, counted), (now, here)) if one.why)
+        results.append(at_most(row, counted.instructions, here.instructions, MOST_INSTRUCTIONS, "{:,.0f}", why))
+    return results
+
+
+def compare(base: Side, now: Side, plan: Plan) -> list[Result]:
+    """Measure all rows of the plan; progress goes to stderr."""
+    from benchmarks.ab import sockets
+
+    results = []
+    if plan.of(INSTRUCTIONS):
+        progress(f"counting the instructions of {len(plan.of(INSTRUCTIONS))} rows under callgrind")
+        results += on_both(base, now, lambda side: instructions.of_requests(side, plan.of(INSTRUCTIONS), plan.requests))
+    if {instructions.START, instructions.POSTPONED} & set(plan.of(START)):
+        progress("counting the instructions of a start")
+        results += [r for r in on_both(base, now, instructions.of_start) if r.row in plan.of(START)]
+    if sockets.IDLE in plan.of(START):
+        progress(f"starting each broker {sockets.STARTS} times")
+        idle = sockets.idle_mb((base, now))
+        results.append(at_most(sockets.IDLE, idle[base.name], idle[now.name], MOST_MEMORY, "{:.1f}"))
+    if plan.of(RACE):
+        progress(f"racing {len(plan.of(RACE))} rows for {plan.rounds} rounds")
+        rows = [row for row in sockets.ROWS if row.name in plan.of(RACE)]
+        seen = sockets.raced((base, now), rows, plan.rounds)
+        results += [paired(name, speeds[base.name], speeds[now.name]) for name, speeds in seen.items()]
+    return results
+
+
+def progress(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def fail(why: str) -> int:
+    print(f"make ab: {why}", file=sys.stderr)
+    return 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        if options.clean:
+            print(f"removed {clean()} worktrees")
+            return 0
+        plan = plan_of(options)
+        if platform.system() != "Linux":
+            return fail("the comparison reads /proc and pins cores: it runs on Linux only")
+        if needs_valgrind(plan) and instructions.valgrind() is None:
+            return fail(instructions.MISSING)
+        commit = resolve(options.base)
+        progress(f"base: {options.base} ({commit[:12]}), now: the working tree")
+        results = compare(base_side(commit), now_side(), plan)
+    except (SideError, ValueError) as error:
+        return fail(str(error))
+    print(table(results))
+    if plan.of(RACE) and plan.rounds < ROUNDS:
+        print(f"{plan.rounds} rounds are a quick look: a comparison that counts has at least {ROUNDS}")
+    missed = [result for result in results if result.missed]
+    print(f"{len(results)} rows, {len(missed)} missed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

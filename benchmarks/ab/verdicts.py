@@ -1,0 +1,71 @@
+"""The limits of a comparison, and the table that says which rows keep them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MOST_INSTRUCTIONS = 1.03
+MOST_MEMORY = 1.03
+LEAST_SPEED = 0.95
+HEAD = ("row", "base", "now", "now/base", "limit", "verdict")
+OK, MISSED = "ok", "MISSED"
+
+
+class Result(NamedTuple):
+    """One row of the table.
+
+    base, now: as shown. ratio: now/base, None if it could not be measured. limit: how large the ratio may be, or how small if
+    `larger_is_better`. why: the reason for a missing ratio.
+    """
+
+    row: str
+    base: str
+    now: str
+    ratio: float | None
+    limit: float
+    larger_is_better: bool = False
+    why: str = ""
+
+    @property
+    def missed(self) -> bool:
+        """A row that could not be measured misses its limit, too."""
+        if self.ratio is None:
+            return True
+        return self.ratio < self.limit if self.larger_is_better else self.ratio > self.limit
+
+    def cells(self) -> tuple[str, ...]:
+        limit = f"{'≥' if self.larger_is_better else '≤'} {self.limit:g}"
+        if self.ratio is None:
+            return self.row, self.base, self.now, "-", limit, f"{MISSED}: {self.why}"
+        return self.row, self.base, self.now, f"{self.ratio:.4f}", limit, MISSED if self.missed else OK
+
+
+def at_most(row: str, base: float | None, now: float | None, limit: float, form: str, why: str = "") -> Result:
+    """Compare two numbers of which the smaller is better. `form` shows them."""
+    shown = ["-" if number is None else form.format(number) for number in (base, now)]
+    ratio = now / base if base and now is not None else None
+    return Result(row, shown[0], shown[1], ratio, limit, why=why)
+
+
+def paired(row: str, base: Sequence[float], now: Sequence[float]) -> Result:
+    """Compare the speeds of the rounds: the ratio is the median of the rounds' ratios, as a machine's speed changes between rounds."""
+    if len(base) != len(now) or not base:
+        return Result(row, "-", "-", None, LEAST_SPEED, True, f"{len(base)} rounds of the base and {len(now)} of now")
+    ratios = [mine / theirs for mine, theirs in zip(now, base, strict=True)]
+    shown = [f"{statistics.median(numbers):,.1f}" for numbers in (base, now)]
+    return Result(row, shown[0], shown[1], statistics.median(ratios), LEAST_SPEED, True)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Return the results in aligned columns."""
+    lines = [HEAD, *(result.cells() for result in results)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column in (0, 5) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,559 @@
+"""The requests whose instructions are counted: each row exchanges one kind of request with a cluster in virtual time, without sockets.
+
+The file is self-contained: it is started once for each side, with that side's folder on the path, and finds the modules of either.
+Every row runs in a forked process of its own, so that rows cannot influence each other and the imports are paid for once. A row first
+warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps its counters.
+The garbage collector is off while requests are counted.
+
+usage: PYTHONPATH=FOLDER python -P workload.py [--requests N] ROW...      (prints one JSON object per row)
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import json
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+WARM_UP = 40
+"""Python specialises bytecode after a few runs, and the broker fills its caches."""
+REQUESTS = 100
+STEP_MS = 100
+"""How far the clock moves at a time while a response is due."""
+MOST_STEPS = 10_000
+SMALL_VALUE, LARGE_VALUE = 100, 16_000
+FAR_ABOVE = 1e12
+"""A quota in bytes per second that no row reaches."""
+SMALL_QUOTA = 100.0
+"""A quota in bytes per second that a few requests exceed."""
+THROTTLE_MS = 30_000
+"""No throttle of a row is longer."""
+SESSION_PARTITIONS = 100
+TIMESTAMP_MS = 1_700_000_000_000
+"""The time of a `ManualClock` that has not moved."""
+
+HOMES = {
+    "VirtualCluster": ("kafkaproto.broker.testing.memory", "broker.testing.memory"),
+    "Recorder": (
+        "kafkaproto.broker.observe.recorder",
+        "broker.observe.recorder",
+        "kafkaproto.broker.trace",
+        "broker.trace",
+    ),
+    "codec": ("kafkaproto.api",),
+    "decode_response_header": ("kafkaproto.header",),
+    "NewRecord": ("kafkaproto.records.batch",),
+    "build_batch": ("kafkaproto.records.batch",),
+}
+"""Where a name may be defined, the newest place first. A commit that moves one of these adds its new place here."""
+
+
+class WorkloadError(Exception):
+    """A row that cannot run on this side, or that does not do what its name says."""
+
+
+def find(name: str) -> Any:
+    """Return the object `name` from the first place that has it."""
+    for place in HOMES[name]:
+        try:
+            module = importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if error.name is None or not (place == error.name or place.startswith(error.name + ".")):
+                raise
+            continue
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise WorkloadError(f"{name} is in none of {', '.join(HOMES[name])}")
+
+
+def message(module: str, name: str, /, **fields: Any) -> Any:
+    """Build a message, or a struct inside one, of `kafkaproto.messages`."""
+    return getattr(importlib.import_module(f"kafkaproto.messages.{module}"), name)(**fields)
+
+
+def batch(value_bytes: int) -> bytes:
+    record = find("NewRecord")(b"x" * value_bytes, None, TIMESTAMP_MS)
+    return bytes(find("build_batch")([record]))
+
+
+class Peer:
+    """One connection. It takes what the broker writes, counts the responses and keeps the latest."""
+
+    def __init__(self, cluster: Any, broker_id: int = 0) -> None:
+        self.cluster = cluster
+        self.client = cluster.connect(broker_id)
+        self.client.write = self._take
+        self.responses = 0
+        self._latest: Sequence[Any] = ()
+
+    def _take(self, buffers: Sequence[Any]) -> bool:
+        self.responses += 1
+        self._latest = buffers
+        return True
+
+    def deliver(self, frame: bytes) -> None:
+        """Hand the bytes of a request to the connection, as a socket does."""
+        connection, cluster, rest = self.client.connection, self.cluster, memoryview(frame)
+        while len(rest):
+            buffer = connection.get_buffer()
+            count = min(len(buffer), len(rest))
+            buffer[:count] = rest[:count]
+            connection.received(count, cluster.now_ms)
+            rest = rest[count:]
+        cluster.run()
+
+    def exchange(self, frame: bytes) -> None:
+        """Deliver a request and let time pass until its response is written, as a client with one request in flight does."""
+        before = self.responses
+        self.deliver(frame)
+        self.await_response(before)
+
+    def await_response(self, before: int) -> None:
+        steps = 0
+        while self.responses == before:
+            self.cluster.advance(STEP_MS)
+            steps += 1
+            if steps > MOST_STEPS:
+                raise WorkloadError(f"no response within {MOST_STEPS * STEP_MS / 1000:.0f} virtual seconds")
+
+    def frame(self, request: Any, version: int) -> bytes:
+        return bytes(self.client.frame(request, version))
+
+    def ask(self, request: Any, key: int, version: int) -> Any:
+        """Exchange one request and return its decoded response."""
+        self.exchange(self.frame(request, version))
+        return self.latest(key, version)
+
+    def latest(self, key: int, version: int) -> Any:
+        """Decode the latest response. Ranges of files are read; a socket would send them from the file."""
+        parts = [part.read() if hasattr(part, "read") else bytes(part) for part in self._latest]
+        view = memoryview(b"".join(parts))[4:]
+        _, at = find("decode_response_header")(key, version, view, 0, len(view))
+        return find("codec")(key, version).decode_response(view, at, len(view))[0]
+
+
+class Crowd(Peer):
+    """Many connections of one client id, each of which sends one request.
+
+    A throttled connection is muted; with a new one for each request no time has to pass between two of them.
+    """
+
+    def __init__(self, cluster: Any) -> None:
+        super().__init__(cluster)
+        self._fresh: deque[Any] = deque()
+
+    def frames(self, request: Any, version: int) -> Iterator[bytes]:
+        """Yield the frame of a request, each time with a connection made for it."""
+        frame = self.frame(request, version)
+        while True:
+            client = self.cluster.connect()
+            client.write = self._take
+            self._fresh.append(client)
+            yield frame
+
+    def exchange(self, frame: bytes) -> None:
+        if self._fresh:
+            self.client = self._fresh.popleft()
+        super().exchange(frame)
+
+    def unmute(self) -> None:
+        """Let the throttles of all connections pass."""
+        self.cluster.advance(THROTTLE_MS)
+
+
+class Exchange(NamedTuple):
+    """What a response was: its throttle time, the records in it in bytes, and its error codes other than 0."""
+
+    throttle_ms: int
+    record_bytes: int
+    errors: list[int]
+
+
+class Work(NamedTuple):
+    """A prepared row.
+
+    key, version: of the request that the row is named after. frames: yields the frames of the next requests. step: sends one of them.
+    expected: whether the response is what the row's name promises. finish: what belongs to the requests and is done once after them.
+    """
+
+    peer: Peer
+    key: int
+    version: int
+    frames: Iterator[bytes]
+    step: Callable[[bytes], None]
+    expected: Callable[[Exchange], bool]
+    finish: Callable[[], None] = lambda: None
+
+
+def exchange_of(response: Any) -> Exchange:
+    errors, record_bytes = [getattr(response, "error_code", 0)], 0
+    for topic in getattr(response, "responses", None) or getattr(response, "topics", None) or ():
+        errors.append(getattr(topic, "error_code", 0))
+        for field in ("partitions", "partition_responses"):
+            for partition in getattr(topic, field, ()):
+                errors.append(partition.error_code)
+                record_bytes += len(getattr(partition, "records", None) or b"")
+    return Exchange(response.throttle_time_ms, record_bytes, [error for error in errors if error])
+
+
+def unthrottled(exchange: Exchange) -> bool:
+    return exchange.throttle_ms == 0
+
+
+def throttled(exchange: Exchange) -> bool:
+    return 0 < exchange.throttle_ms <= THROTTLE_MS and exchange.record_bytes == 0
+
+
+def with_records(least: int, most: int) -> Callable[[Exchange], bool]:
+    """Return the check of an unthrottled fetch that returns between `least` and `most` bytes of records."""
+    return lambda exchange: unthrottled(exchange) and least <= exchange.record_bytes <= most
+
+
+# ---- clusters and requests -----------------------------------------------------------------------------------------------------
+
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, SYNC_GROUP = 0, 1, 2, 3, 8, 11, 12, 14
+ALTER_CLIENT_QUOTAS = 49
+VERSIONS = {PRODUCE: 9, FETCH: 12, LIST_OFFSETS: 6, METADATA: 9, OFFSET_COMMIT: 8, HEARTBEAT: 4}
+
+
+def cluster_with_topic(brokers: int = 1, partitions: int = 1) -> Any:
+    cluster = find("VirtualCluster")(brokers)
+    cluster.topic("t", partitions, brokers)
+    return cluster
+
+
+def produce_request(data: bytes, acks: int = 1) -> Any:
+    partition = message("produce", "PartitionProduceData", index=0, records=data)
+    topic = message("produce", "TopicProduceData", name="t", partition_data=[partition])
+    return message("produce", "ProduceRequest", acks=acks, timeout_ms=30_000, topic_data=[topic])
+
+
+def fetch_request(partitions: Iterable[int] = (0,), offset: int = 0, **fields: Any) -> Any:
+    wanted = [
+        message("fetch", "FetchPartition", partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
+        for index in partitions
+    ]
+    topics = [message("fetch", "FetchTopic", topic="t", partitions=wanted)] if wanted else []
+    return message("fetch", "FetchRequest", **({"max_bytes": 1 << 30, "topics": topics} | fields))
+
+
+def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
+    """Limit the client id of `peer`."""
+    module = "alter_client_quotas"
+    component = message(
+        module, "AlterClientQuotasRequestEntityData", entity_type="client-id", entity_name=peer.client.client_id
+    )
+    change = message(module, "OpData", key=key, value=bytes_per_second)
+    entry = message(module, "AlterClientQuotasRequestEntryData", entity=[component], ops=[change])
+    response = peer.ask(message(module, "AlterClientQuotasRequest", entries=[entry]), ALTER_CLIENT_QUOTAS, 1)
+    if [one.error_code for one in response.entries] != [0]:
+        raise WorkloadError(f"AlterClientQuotas returned {response}")
+
+
+def record(cluster: Any) -> None:
+    """Record all traffic, as `--trace` does, into a sink that drops it."""
+    cluster.state.record(find("Recorder")(lambda data, entries: None, 64))
+
+
+def fill(peer: Peer, value_bytes: int, batches: int) -> None:
+    for _ in range(batches):
+        check_response(exchange_of(peer.ask(produce_request(batch(value_bytes)), PRODUCE, 9)), unthrottled)
+
+
+def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], bool] = unthrottled) -> Work:
+    """Return a row that sends the same request again and again."""
+    frame = peer.frame(request, VERSIONS[key])
+    return Work(peer, key, VERSIONS[key], iter(lambda: frame, None), peer.exchange, expected)
+
+
+# ---- rows ----------------------------------------------------------------------------------------------------------------------
+
+
+def produce_row(
+    value_bytes: int, *, quota: float | None = None, recorded: bool = False, brokers: int = 1
+) -> Callable[[], Work]:
+    """Return a row of produce requests to the leader of the topic."""
+
+    def prepare() -> Work:
+        cluster = cluster_with_topic(brokers)
+        peer = leader(cluster, brokers)
+        if quota is not None:
+            set_quota(peer, "producer_byte_rate", quota)
+        if recorded:
+            record(cluster)
+        return again(peer, produce_request(batch(value_bytes), acks=1 if brokers == 1 else -1), PRODUCE)
+
+    return prepare
+
+
+def leader(cluster: Any, brokers: int) -> Peer:
+    """Return a connection to the leader of partition 0 of the topic."""
+    response = Peer(cluster).ask(metadata_request(), METADATA, VERSIONS[METADATA])
+    leaders = [partition.leader_id for partition in response.topics[0].partitions]
+    return Peer(cluster, leaders[0] if brokers > 1 else 0)
+
+
+def fetch_row(
+    value_bytes: int, batches: int, *, quota: float | None = None, recorded: bool = False
+) -> Callable[[], Work]:
+    """Return a row of fetches from the start of the log."""
+
+    def prepare() -> Work:
+        cluster = cluster_with_topic()
+        peer = Peer(cluster)
+        fill(peer, value_bytes, batches)
+        if quota is not None:
+            set_quota(peer, "consumer_byte_rate", quota)
+        if recorded:
+            record(cluster)
+        records = batches * value_bytes
+        return again(peer, fetch_request(), FETCH, with_records(records, records + 200 * batches))
+
+    return prepare
+
+
+def throttled_row(peer: Crowd, request: Any, key: int) -> Work:
+    version = VERSIONS[key]
+    return Work(peer, key, version, peer.frames(request, version), peer.exchange, throttled, peer.unmute)
+
+
+def throttled_produce() -> Work:
+    """Exceed the quota by so much that it stays exceeded while no time passes: the small requests hardly add to it."""
+    peer = Crowd(cluster_with_topic())
+    set_quota(peer, "producer_byte_rate", SMALL_QUOTA * 500)
+    check_response(
+        exchange_of(peer.ask(produce_request(batch(LARGE_VALUE * 60)), PRODUCE, VERSIONS[PRODUCE])), throttled
+    )
+    return throttled_row(peer, produce_request(batch(SMALL_VALUE)), PRODUCE)
+
+
+def throttled_fetch() -> Work:
+    """Fetch more at once than the quota allows in its whole window; the bytes of a throttled fetch do not count."""
+    peer = Crowd(cluster_with_topic())
+    fill(peer, LARGE_VALUE // 8, 1)
+    set_quota(peer, "consumer_byte_rate", SMALL_QUOTA)
+    return throttled_row(peer, fetch_request(), FETCH)
+
+
+def metadata_request() -> Any:
+    topic = message("metadata", "MetadataRequestTopic", name="t")
+    return message("metadata", "MetadataRequest", topics=[topic])
+
+
+def metadata() -> Work:
+    return again(Peer(cluster_with_topic()), metadata_request(), METADATA)
+
+
+def list_offsets() -> Work:
+    partition = message("list_offsets", "ListOffsetsPartition", partition_index=0, timestamp=-1)
+    topic = message("list_offsets", "ListOffsetsTopic", name="t", partitions=[partition])
+    request = message("list_offsets", "ListOffsetsRequest", replica_id=-1, topics=[topic])
+    return again(Peer(cluster_with_topic()), request, LIST_OFFSETS)
+
+
+def member() -> tuple[Peer, str, int]:
+    """Return a connection whose consumer is the only member of group "g", its member id and the generation."""
+    peer = Peer(cluster_with_topic())
+    protocol = message("join_group", "JoinGroupRequestProtocol", name="range", metadata=b"m")
+    join = message(
+        "join_group",
+        "JoinGroupRequest",
+        group_id="g",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+    for _ in range(100):
+        joined = peer.ask(join, JOIN_GROUP, 3)
+        if joined.error_code == 0:
+            break
+        peer.cluster.advance(STEP_MS)  # the coordinator may still be loading
+    else:
+        raise WorkloadError(f"JoinGroup returned {joined}")
+    assignment = message("sync_group", "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"a")
+    sync = message(
+        "sync_group",
+        "SyncGroupRequest",
+        group_id="g",
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        assignments=[assignment],
+    )
+    check_response(exchange_of(peer.ask(sync, SYNC_GROUP, 2)), unthrottled)
+    return peer, joined.member_id, joined.generation_id
+
+
+def heartbeat() -> Work:
+    peer, member_id, generation = member()
+    request = message("heartbeat", "HeartbeatRequest", group_id="g", generation_id=generation, member_id=member_id)
+    return again(peer, request, HEARTBEAT)
+
+
+def offset_commit() -> Work:
+    peer, member_id, generation = member()
+    partition = message("offset_commit", "OffsetCommitRequestPartition", partition_index=0, committed_offset=7)
+    topic = message("offset_commit", "OffsetCommitRequestTopic", name="t", partitions=[partition])
+    request = message(
+        "offset_commit",
+        "OffsetCommitRequest",
+        group_id="g",
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
+        topics=[topic],
+    )
+    return again(peer, request, OFFSET_COMMIT)
+
+
+def incremental_fetch() -> Work:
+    peer = Peer(cluster_with_topic(partitions=SESSION_PARTITIONS))
+    version = VERSIONS[FETCH]
+    full = peer.ask(fetch_request(range(SESSION_PARTITIONS), session_epoch=0), FETCH, version)
+    if not full.session_id:
+        raise WorkloadError("the full fetch opened no fetch session")
+
+    def frames() -> Iterator[bytes]:
+        epoch = 0
+        while True:
+            epoch += 1
+            yield peer.frame(fetch_request((), session_id=full.session_id, session_epoch=epoch), version)
+
+    return Work(peer, FETCH, version, frames(), peer.exchange, with_records(0, 0))
+
+
+def long_poll() -> Work:
+    cluster = cluster_with_topic()
+    consumer, producer = Peer(cluster), Peer(cluster)
+    produced = producer.frame(produce_request(batch(SMALL_VALUE)), VERSIONS[PRODUCE])
+
+    def frames() -> Iterator[bytes]:
+        offset = 0
+        while True:
+            yield consumer.frame(fetch_request(offset=offset, max_wait_ms=500, min_bytes=1), VERSIONS[FETCH])
+            offset += 1
+
+    def step(frame: bytes) -> None:
+        before, now_ms = consumer.responses, cluster.now_ms
+        consumer.deliver(frame)
+        if consumer.responses != before:
+            raise WorkloadError("the fetch did not wait")
+        producer.exchange(produced)
+        consumer.await_response(before)
+        if cluster.now_ms - now_ms >= 500:
+            raise WorkloadError("the produce did not complete the fetch that waited")
+
+    expected = with_records(SMALL_VALUE, SMALL_VALUE + 200)
+    return Work(consumer, FETCH, VERSIONS[FETCH], frames(), step, expected)
+
+
+ROWS: dict[str, Callable[[], Work]] = {
+    "produce 100 B": produce_row(SMALL_VALUE),
+    "produce 16 KB": produce_row(LARGE_VALUE),
+    "produce 100 B, three replicas, acks=all": produce_row(SMALL_VALUE, brokers=3),
+    "fetch 100 B": fetch_row(SMALL_VALUE, 1),
+    "fetch 1 MB of 16 KB batches": fetch_row(LARGE_VALUE, 60),
+    "fetch that waits, and the produce that completes it": long_poll,
+    "incremental fetch of 100 partitions": incremental_fetch,
+    "metadata": metadata,
+    "list offsets": list_offsets,
+    "heartbeat": heartbeat,
+    "offset commit": offset_commit,
+    "produce 100 B, quota not reached": produce_row(SMALL_VALUE, quota=FAR_ABOVE),
+    "fetch 100 B, quota not reached": fetch_row(SMALL_VALUE, 1, quota=FAR_ABOVE),
+    "produce 100 B, throttled": throttled_produce,
+    "fetch 2 KB, throttled": throttled_fetch,
+    "produce 100 B, recorded": produce_row(SMALL_VALUE, recorded=True),
+    "fetch 100 B, recorded": fetch_row(SMALL_VALUE, 1, recorded=True),
+}
+
+
+# ---- running -------------------------------------------------------------------------------------------------------------------
+
+
+def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> None:
+    if exchange.errors or not expected(exchange):
+        raise WorkloadError(f"unexpected response: {exchange}")
+
+
+def marker() -> None:
+    """Call the libc function at which callgrind dumps and resets its counters; nothing else here calls it."""
+    os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def run(name: str, requests: int) -> dict[str, Any]:
+    """Warm a row up, send `requests` requests between two markers, and return what was exchanged."""
+    work = ROWS[name]()
+    seen: list[Exchange] = []
+
+    def checked() -> None:
+        work.step(next(work.frames))
+        seen.append(exchange_of(work.peer.latest(work.key, work.version)))
+        check_response(seen[-1], work.expected)
+
+    for _ in range(WARM_UP):
+        checked()
+    frames = [next(work.frames) for _ in range(requests)]
+    before, step = work.peer.responses, work.step
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    marker()
+    for frame in frames:
+        step(frame)
+    work.finish()
+    marker()
+    gc.enable()
+    responses = work.peer.responses - before
+    if responses != requests:
+        raise WorkloadError(f"{requests} requests got {responses} responses")
+    seen.append(exchange_of(work.peer.latest(work.key, work.version)))
+    check_response(seen[-1], work.expected)
+    return {
+        "row": name,
+        "pid": os.getpid(),
+        "source": sys.modules[type(work.peer.cluster).__module__].__file__,
+        "requests": requests,
+        "responses": responses,
+        "checked": len(seen),
+        "throttled": sum(exchange.throttle_ms > 0 for exchange in seen),
+        "record_bytes": seen[-1].record_bytes,
+    }
+
+
+def run_apart(name: str, requests: int) -> None:
+    """Run a row in a forked process and print its result, or why there is none."""
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        return
+    try:
+        result = run(name, requests)
+    except Exception as error:  # noqa: BLE001 - whatever fails is the result of this row
+        result = {"row": name, "pid": os.getpid(), "error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(result), flush=True)
+    os._exit(0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--requests", type=int, default=REQUESTS, help=f"requests counted per row (default: {REQUESTS})"
+    )
+    parser.add_argument("rows", nargs="+", choices=list(ROWS), metavar="ROW", help="names of rows")
+    options = parser.parse_args(arguments)
+    imported = metadata()  # the broker and its handlers are imported before the first fork
+    imported.step(next(imported.frames))
+    sys.stdout.flush()
+    for name in options.rows:
+        run_apart(name, options.requests)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

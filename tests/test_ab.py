@@ -1,0 +1,425 @@
+"""`make ab` without valgrind: options, the two sides, limits and verdicts, and the workload whose instructions are counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import race
+from benchmarks import raw_client as client
+from benchmarks.ab import __main__ as command
+from benchmarks.ab import instructions, sides, sockets, workload
+from benchmarks.ab.verdicts import Result, at_most, paired, table
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = sides.Side(sides.BASE, ROOT, Path(sys.executable))
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.ab", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+# ---- limits and verdicts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("now", "missed"), [(90.0, False), (103.0, False), (103.1, True)])
+def test_instructions_may_grow_by_3_percent(now: float, missed: bool) -> None:
+    result = at_most("metadata", 100.0, now, 1.03, "{:.0f}")
+    assert result.ratio == pytest.approx(now / 100)
+    assert result.missed is missed
+
+
+def test_a_row_is_the_median_of_its_rounds_and_not_the_ratio_of_its_medians() -> None:
+    base, now = [100.0, 10.0, 1000.0], [90.0, 11.0, 960.0]
+    result = paired("produce", base, now)
+    assert result.ratio == pytest.approx(0.96)
+    assert not result.missed
+    assert paired("produce", base, [90.0, 11.0, 940.0]).missed
+
+
+@pytest.mark.parametrize(("now", "missed"), [(94.9, True), (95.0, False), (120.0, False)])
+def test_speed_may_fall_by_5_percent(now: float, missed: bool) -> None:
+    assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
+
+
+def test_a_row_that_was_not_measured_misses_its_limit() -> None:
+    unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
+    assert unmeasured.missed
+    assert "MISSED: now: ImportError: no such module" in table([unmeasured])
+    assert paired("produce", [1.0, 1.0], [1.0]).missed
+    assert paired("produce", [], []).missed
+
+
+def test_the_table_shows_both_sides_the_ratio_the_limit_and_the_verdict() -> None:
+    shown = table([at_most("metadata", 1000.0, 1031.0, 1.03, "{:,.0f}"), paired("fetch", [10.0], [10.0])]).splitlines()
+    assert shown[0].split() == ["row", "base", "now", "now/base", "limit", "verdict"]
+    assert shown[1].split() == ["metadata", "1,000", "1,031", "1.0310", "≤", "1.03", "MISSED"]
+    assert shown[2].split() == ["fetch", "10.0", "10.0", "1.0000", "≥", "0.95", "ok"]
+
+
+# ---- the whole command on made-up numbers --------------------------------------------------------------------------------------
+
+
+class Numbers:
+    """What the measurements return, instead of measuring."""
+
+    def __init__(self) -> None:
+        self.requests = self.start = self.idle = self.speed = 1.0
+
+    def of_requests(self, side: sides.Side, rows: list[str], requests: int) -> dict[str, instructions.Count]:
+        return {row: instructions.Count(100.0 * self._of(side, self.requests)) for row in rows}
+
+    def of_start(self, side: sides.Side) -> dict[str, instructions.Count]:
+        counted = instructions.Count(1e9 * self._of(side, self.start))
+        return {instructions.START: counted, instructions.POSTPONED: counted}
+
+    def idle_mb(self, both: tuple[sides.Side, ...]) -> dict[str, float]:
+        return {side.name: 30.0 * self._of(side, self.idle) for side in both}
+
+    def raced(self, both: tuple[sides.Side, ...], rows: list[sockets.Row], rounds: int) -> dict[str, Any]:
+        return {row.name: {side.name: [50.0 * self._of(side, self.speed)] * rounds for side in both} for row in rows}
+
+    @staticmethod
+    def _of(side: sides.Side, ratio: float) -> float:
+        return ratio if side.name == sides.NOW else 1.0
+
+
+@pytest.fixture
+def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
+    made = Numbers()
+    monkeypatch.setattr(instructions, "valgrind", lambda: "/usr/bin/valgrind")
+    monkeypatch.setattr(instructions, "of_requests", made.of_requests)
+    monkeypatch.setattr(instructions, "of_start", made.of_start)
+    monkeypatch.setattr(sockets, "idle_mb", made.idle_mb)
+    monkeypatch.setattr(sockets, "raced", made.raced)
+    monkeypatch.setattr(command, "resolve", lambda base: "0" * 40)
+    monkeypatch.setattr(command, "base_side", lambda commit: HERE)
+    monkeypatch.setattr(command, "now_side", lambda: HERE._replace(name=sides.NOW))
+    monkeypatch.setattr(command.platform, "system", lambda: "Linux")
+    return made
+
+
+def test_every_row_of_every_part_is_compared(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([]) == 0
+    shown = capsys.readouterr().out
+    names = [name for part in command.names().values() for name in part]
+    assert [line[: len(name)] for line, name in zip(shown.splitlines()[1:], names, strict=False)] == names
+    assert f"{len(names)} rows, 0 missed" in shown
+    assert len(names) == len(set(names)) == len(workload.ROWS) + 3 + len(sockets.ROWS)
+
+
+@pytest.mark.parametrize(
+    ("what", "ratio", "part"),
+    [
+        ("requests", 1.04, "instructions"),
+        ("start", 1.04, "start"),
+        ("idle", 1.04, "start"),
+        ("speed", 0.94, "race"),
+    ],
+)
+def test_each_limit_that_is_missed_makes_the_exit_status_1(
+    numbers: Numbers, capsys: pytest.CaptureFixture[str], what: str, ratio: float, part: str
+) -> None:
+    setattr(numbers, what, ratio)
+    assert command.main([]) == 1
+    missed = [line for line in capsys.readouterr().out.splitlines() if line.endswith(" MISSED")]
+    assert missed and all(any(line.startswith(name) for name in command.names()[part]) for line in missed)
+    others = [word for name in command.PARTS if name != part for word in ("--only", name)]
+    assert command.main(others) == 0
+
+
+def test_better_numbers_miss_nothing(numbers: Numbers) -> None:
+    numbers.requests = numbers.start = numbers.idle = 0.5
+    numbers.speed = 2.0
+    assert command.main([]) == 0
+
+
+def test_rows_are_chosen_by_name(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--rows", "^heartbeat|idle"]) == 0
+    assert "2 rows, 0 missed" in capsys.readouterr().out
+    assert command.main(["--rows", "three replicas", "--only", "race"]) == 0
+    assert "1 rows, 0 missed" in capsys.readouterr().out
+
+
+def test_fewer_rounds_are_said_to_be_a_quick_look(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--only", "race", "--rounds", "2"]) == 0
+    assert "at least 30" in capsys.readouterr().out
+    assert command.main(["--only", "race"]) == 0
+    assert "at least 30" not in capsys.readouterr().out
+
+
+def test_valgrind_is_needed_only_where_it_counts(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(instructions, "valgrind", lambda: None)
+    assert command.main(["--only", "race"]) == 0
+    assert command.main(["--rows", "idle memory"]) == 0
+    capsys.readouterr()
+    assert command.main([]) == 2
+    assert command.main(["--rows", "start to"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines() == [f"make ab: {instructions.MISSING}"] * 2
+    assert "apt install valgrind" in instructions.MISSING
+
+
+# ---- misuse --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
+def test_a_base_that_is_no_commit_is_refused_in_one_line(base: str) -> None:
+    done = run("--only", "race", "--", base)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"make ab: BASE={base} is not a commit of this repository; pass a branch, a tag or an id, for example BASE=HEAD~1\n"
+    )
+
+
+def test_a_folder_that_git_does_not_know_is_named(tmp_path: Path) -> None:
+    with pytest.raises(sides.SideError, match="is not a git checkout"):
+        sides.resolve("HEAD", tmp_path)
+
+
+def test_a_missing_valgrind_is_said_before_the_base_is_looked_at(tmp_path: Path) -> None:
+    done = run("no-such-branch", PATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"make ab: {instructions.MISSING}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--rows", "no such row"], "no row matches --rows no such row"),
+        (["--rows", "("], "is not a regular expression"),
+        (["--only", "codec"], "invalid choice: 'codec'"),
+        (["--rounds", "0"], "'0' is not a number of at least 1"),
+        (["--requests", "many"], "'many' is not a number of at least 1"),
+        (["HEAD", "HEAD~1"], "unrecognized arguments: HEAD~1"),
+    ],
+)
+def test_a_wrong_option_is_refused(
+    arguments: list[str], why: str, numbers: Numbers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = command.main(arguments)
+    except SystemExit as stopped:
+        status = stopped.code  # type: ignore[assignment]
+    assert status == 2
+    assert why in capsys.readouterr().err
+
+
+# ---- sides ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two commits, whose project needs no packages; its second commit is checked out."""
+    root = tmp_path / "repository"
+    (root / "broker").mkdir(parents=True)
+    (root / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = []\n')
+    git(root, "init", "--quiet", "--initial-branch=main")
+    for text in ("one", "two"):
+        (root / "broker" / "__init__.py").write_text(f"TEXT = '{text}'\n")
+        git(root, "add", ".")
+        git(root, "-c", "user.name=n", "-c", "user.email=e@example.org", "commit", "--quiet", "-m", text)
+    (root / "broker" / "__init__.py").write_text("TEXT = 'uncommitted'\n")
+    monkeypatch.setattr(sides, "ROOT", root)
+    monkeypatch.setattr(sides, "CACHE", root / ".cache" / "ab")
+    return root
+
+
+def git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def text_of(side: sides.Side) -> str:
+    done = subprocess.run(
+        [side.python, "-P", "-c", "import broker; print(broker.TEXT)"],
+        env=side.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_the_sides_are_a_commit_and_the_working_tree_as_it_is(repository: Path) -> None:
+    before = git(repository, "status", "--porcelain", "--branch", "--untracked-files=no")
+    commit = sides.resolve("HEAD~1", repository)
+    base, now = sides.base_side(commit), sides.now_side()
+    assert (text_of(base), text_of(now)) == ("one", "uncommitted")
+    assert base.folder == repository / ".cache" / "ab" / commit
+    assert base.python == now.python != Path(sys.executable)
+    assert git(repository, "status", "--porcelain", "--branch", "--untracked-files=no") == before
+    assert base.environment() == {**now.environment(), "PYTHONPATH": str(base.folder)}
+    assert len(str(base.folder)) == len(str(now.folder)), "paths of another length are another memory layout"
+    assert not list((repository / "broker").rglob("*.pyc")), "nothing is written into the working tree"
+
+    mark = base.folder / "broker" / "mark"
+    mark.touch()
+    assert sides.base_side(commit) == base and mark.exists(), "a worktree is reused"
+    (sides.CACHE / f"{commit}.ready").unlink()
+    assert sides.base_side(commit) == base and not mark.exists(), "a worktree that was never finished is made again"
+
+    assert sides.clean() == 1
+    assert not sides.CACHE.exists()
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+    assert sides.clean() == 0
+
+
+def test_another_dependency_is_another_environment(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = sides.environment_of([])
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(sides.SideError, match=r"the environment cannot be made: .*no-such-package"):
+        sides.environment_of(["no-such-package==1"])
+    assert [path.name for path in sides.CACHE.glob("*.ready")] == [f"{plain.name}.ready"], "a failed one is not reused"
+
+
+# ---- the workload --------------------------------------------------------------------------------------------------------------
+
+
+def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-P", instructions.HERE / "workload.py", "--requests", str(requests), *rows],
+        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_each_row_exchanges_what_its_name_says() -> None:
+    results = {result["row"]: result for result in worked(*workload.ROWS, requests=7)}
+    assert list(results) == list(workload.ROWS)
+    for name, result in results.items():
+        assert "error" not in result, result
+        assert (result["requests"], result["responses"]) == (7, 7), name
+        assert result["throttled"] == (result["checked"] if "throttled" in name else 0), name
+    records = {name: result["record_bytes"] for name, result in results.items()}
+    assert records["fetch 1 MB of 16 KB batches"] > 900_000
+    assert 100 < records["fetch 100 B"] == records["fetch 100 B, recorded"] < 300
+    assert records["incremental fetch of 100 partitions"] == records["fetch 2 KB, throttled"] == 0
+
+
+def test_a_response_that_is_not_what_the_row_promises_is_refused() -> None:
+    row = workload.Exchange
+    for exchange, expected in [
+        (row(0, 0, [3]), workload.unthrottled),
+        (row(1, 0, []), workload.unthrottled),
+        (row(0, 0, []), workload.throttled),
+        (row(1, 9, []), workload.throttled),
+        (row(0, 99, []), workload.with_records(100, 300)),
+    ]:
+        with pytest.raises(workload.WorkloadError, match="unexpected response"):
+            workload.check_response(exchange, expected)
+    workload.check_response(row(5, 0, []), workload.throttled)
+
+
+def test_a_name_that_moved_elsewhere_is_reported_with_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "broker.clock"))
+    with pytest.raises(
+        workload.WorkloadError, match=r"VirtualCluster is in none of nowhere\.testing\.memory, broker\.clock"
+    ):
+        workload.find("VirtualCluster")
+
+
+def test_a_module_that_is_there_and_cannot_be_imported_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_there.py").write_text("import no_such_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("half_there", "broker.testing.memory"))
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        workload.find("VirtualCluster")
+
+
+def test_code_of_another_folder_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = json.dumps({"row": "metadata", "pid": 7, "source": f"{ROOT}/broker/testing/memory.py"})
+    monkeypatch.setattr(instructions, "_callgrind", lambda *_: (line, {(7, 2): 5000}, ""))
+    assert instructions.of_requests(HERE, ["metadata"], 50)["metadata"] == instructions.Count(100.0)
+    elsewhere = instructions.of_requests(HERE._replace(folder=tmp_path), ["metadata"], 50)["metadata"]
+    assert elsewhere.instructions is None and "is not in" in elsewhere.why
+
+
+def test_a_row_that_fails_or_crashes_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = json.dumps({"row": "metadata", "pid": 7, "error": "WorkloadError: no response"})
+    monkeypatch.setattr(instructions, "_callgrind", lambda *_: (line, {}, "exit status 1"))
+    assert instructions.of_requests(HERE, ["metadata", "heartbeat"], 50) == {
+        "metadata": instructions.Count(None, "WorkloadError: no response"),
+        "heartbeat": instructions.Count(None, "exit status 1"),
+    }
+
+
+def test_a_renamed_package_is_found(tmp_path: Path) -> None:
+    """The broker is found as `kafkaproto.broker`, where a wheel will have it."""
+    (tmp_path / "kafkaproto" / "broker" / "testing").mkdir(parents=True)
+    for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "kafkaproto" / "broker" / "testing" / "memory.py").write_text("VirtualCluster = 'the new home'\n")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "import workload; print(workload.find('VirtualCluster'))"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{instructions.HERE}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "the new home\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
+def test_both_brokers_are_raced_and_their_memory_is_read() -> None:
+    both = (HERE, HERE._replace(name=sides.NOW))
+    rows = [
+        sockets.Row("produce", race.produced(1, 50)),
+        sockets.Row("round trips", lambda address: client.round_trips(address, 0.05)),
+    ]
+    seen = sockets.raced(both, rows, rounds=2)
+    assert list(seen) == [row.name for row in rows]
+    for speeds in seen.values():
+        assert len(speeds[sides.BASE]) == len(speeds[sides.NOW]) in (2, 4)
+        assert min(*speeds[sides.BASE], *speeds[sides.NOW]) > 0
+    idle = sockets.idle_mb(both, starts=1)
+    assert 10 < idle[sides.BASE] < 100 and 10 < idle[sides.NOW] < 100
+
+
+def test_a_row_that_misses_gets_as_many_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Made:
+        def __init__(self, name: str) -> None:
+            self.name, self.seen, self.address = name, {}, name
+
+        def note_memory(self) -> None: ...
+
+        def start(self) -> None: ...
+
+        def stop(self) -> None: ...
+
+        def pin(self, cores: set[int]) -> None: ...
+
+    monkeypatch.setattr(sockets, "broker", lambda side, brokers=1: Made(side.name))
+    rows = [
+        sockets.Row("slow", lambda address: 50.0 if address == sides.NOW else 100.0),
+        sockets.Row("even", lambda address: 100.0),
+    ]
+    seen = sockets.raced((HERE, HERE._replace(name=sides.NOW)), rows, rounds=3)
+    assert {name: len(speeds[sides.NOW]) for name, speeds in seen.items()} == {"slow": 6, "even": 3}
+    assert paired("slow", seen["slow"][sides.BASE], seen["slow"][sides.NOW]) == Result(
+        "slow", "100.0", "50.0", 0.5, 0.95, True
+    )

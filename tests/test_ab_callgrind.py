@@ -1,0 +1,74 @@
+"""`make ab` with valgrind, slower than the rest: a count repeats to the last instruction, and more work is more instructions.
+
+Left out with `--deselect tests/test_ab_callgrind.py`, and skipped where valgrind is not installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.ab import instructions, sides
+
+ROOT = Path(__file__).resolve().parent.parent
+ROW = "metadata"
+
+pytestmark = [
+    pytest.mark.skipif(instructions.valgrind() is None, reason="valgrind is missing: apt install valgrind"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled files of the tests stay apart from those of a comparison that may be running."""
+    monkeypatch.setattr(sides, "CACHE", tmp_path / "cache")
+
+
+def side_of(folder: Path) -> sides.Side:
+    side = sides.Side(sides.NOW, folder, Path(sys.executable))
+    sides.compile_modules(side)
+    return side
+
+
+def counted(side: sides.Side) -> float:
+    count = instructions.of_requests(side, [ROW], 20)[ROW]
+    assert count.instructions is not None, count.why
+    return count.instructions
+
+
+def slower_copy(folder: Path) -> Path:
+    """Return a checkout whose connections do needless work for each frame that arrives."""
+    for name in ("kafkaproto", "kafkaproto_cli.py"):
+        (folder / name).symlink_to(ROOT / name)
+    broker = folder / "broker"
+    broker.mkdir()
+    for path in (ROOT / "broker").iterdir():
+        if path.name not in ("network", "__pycache__"):
+            (broker / path.name).symlink_to(path)
+    (broker / "network").mkdir()
+    for path in (ROOT / "broker" / "network").glob("*.py"):
+        text = path.read_text()
+        if path.name == "connection.py":
+            line = "        self._active_ms = now_ms\n        if self.node.recorder"
+            assert text.count(line) == 1
+            text = text.replace(line, "        sum(range(1000))\n" + line)
+        (broker / "network" / path.name).write_text(text)
+    return folder
+
+
+def test_a_count_repeats_and_more_work_is_more_instructions(tmp_path: Path) -> None:
+    side = side_of(ROOT)
+    first, second = counted(side), counted(side)
+    assert first == second
+    slower = counted(side_of(slower_copy(tmp_path)))
+    assert slower > first * 1.05, (slower, first)
+
+
+def test_the_start_of_a_broker_is_counted_up_to_its_ready_line_and_to_its_end() -> None:
+    counts = instructions.of_start(side_of(ROOT))
+    ready, whole = counts[instructions.START], counts[instructions.POSTPONED]
+    assert ready.instructions is not None and whole.instructions is not None, ready.why or whole.why
+    assert 1e8 < ready.instructions < whole.instructions < 1e11
