@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race ab broker needs needs-java needs-browser install
+.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race ab broker needs needs-java needs-browser needs-valgrind install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
@@ -64,11 +64,14 @@ report: needs-java $(VENV)/.installed-all
 	@test -n "$(TRACE)" || { echo "make report needs a trace: make report TRACE=DIR, of kafkaproto broker --trace DIR" >&2; exit 3; }
 	@$(BIN)/python -m pipeline.trace.report "$(TRACE)" --out "$(OUT)" $(ARGS)
 
+needs-valgrind:
+	@command -v valgrind >/dev/null || { echo "valgrind is missing: make ab counts instructions with it. Get it: apt install valgrind" >&2; exit 1; }
+
 # Markers of tests that need more than Python or take long; tests/rules.py knows the same.
 test: $(or $(wildcard $(VENV)/.installed-all),$(VENV)/.installed-dev)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not java and not spark and not browser and not slow" $(ARGS)
 
-test-all: needs-java needs-browser $(VENV)/.installed-all
+test-all: needs-java needs-browser needs-valgrind $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all

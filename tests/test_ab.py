@@ -384,6 +384,7 @@ def test_a_renamed_package_is_found(tmp_path: Path) -> None:
     assert done.stdout == "the new home\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
 def test_both_brokers_are_raced_and_their_memory_is_read() -> None:
     both = (HERE, HERE._replace(name=sides.NOW))

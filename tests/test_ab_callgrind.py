@@ -1,7 +1,4 @@
-"""`make ab` with valgrind, slower than the rest: a count repeats to the last instruction, and more work is more instructions.
-
-Left out with `--deselect tests/test_ab_callgrind.py`, and skipped where valgrind is not installed.
-"""
+"""`make ab` with valgrind: a count repeats to the last instruction, and more work is more instructions."""
 
 from __future__ import annotations
 
@@ -15,15 +12,14 @@ from benchmarks.ab import instructions, sides
 ROOT = Path(__file__).resolve().parent.parent
 ROW = "metadata"
 
-pytestmark = [
-    pytest.mark.skipif(instructions.valgrind() is None, reason="valgrind is missing: apt install valgrind"),
-    pytest.mark.timeout(300),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled files of the tests stay apart from those of a comparison that may be running."""
+    """Keep compiled files of the tests apart from those of a comparison that may be running."""
+    if instructions.valgrind() is None:
+        pytest.fail(instructions.MISSING)
     monkeypatch.setattr(sides, "CACHE", tmp_path / "cache")
 
 

@@ -16,6 +16,7 @@ from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, 
 
 pytestmark = [
     pytest.mark.clients,
+    pytest.mark.slow,
     pytest.mark.timeout(120),
     pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS, "ignore:unclosed <socket:ResourceWarning"),
 ]

@@ -15,7 +15,7 @@ from kafkaproto import flat, tags
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
 from kafkaproto.primitives import LengthPrefixed, parse_uvarint
-from tests.support.codec.catalogue import ENTRIES, FIRST, LATEST, Entry
+from tests.support.codec.catalogue import ENTRIES, FIRST, LATEST, Entry, core_first
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.values import Values
 
@@ -62,7 +62,7 @@ def test_a_message_that_ends_before_its_buffer_does_is_not_read_on(entry: Entry)
             entry.layout.decode_flat(buffer, 0, end)
 
 
-@pytest.mark.parametrize("entry", ENDS, ids=lambda entry: entry.id)
+@core_first(ENDS)
 def test_any_single_byte_may_be_any_other(entry: Entry) -> None:
     data = bytearray(small_bytes(entry))
     for at, was in enumerate(data):
@@ -177,7 +177,7 @@ def test_one_more_or_less_than_there_is_moves_what_follows_and_does_no_harm(entr
 
 
 @pytest.mark.rule("W-5")
-@pytest.mark.parametrize("entry", ENDS, ids=lambda entry: entry.id)
+@core_first(ENDS)
 def test_bombs_are_refused_before_anything_is_allocated(entry: Entry) -> None:
     data = small_bytes(entry)
     armed = [data[: p.start] + bomb + data[p.end :] for p in prefixes(entry, data) for bomb in bombs(p)]
@@ -220,7 +220,7 @@ def nested(depth: int) -> bytes:
     return inner
 
 
-@pytest.mark.parametrize("entry", [e for e in LATEST if e.layout.tags], ids=lambda entry: entry.id)
+@core_first([e for e in LATEST if e.layout.tags])
 def test_tag_sections_of_every_size_and_order_are_read_or_refused(entry: Entry) -> None:
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "empty"))
     empty = entry.layout.encode(drop_tags(entry, entry.layout.decode(whole)))

@@ -77,6 +77,7 @@ def test_every_bit_and_boundary_of_every_byte_is_refused_or_read(which: tuple[in
         read_in_every_way(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_every_value_of_every_byte_is_refused_or_read(magic: int) -> None:
     for data in changed(SAMPLES[magic, Compression.NONE], lambda byte: range(256)):

@@ -25,12 +25,12 @@ from kafkaproto.messages.fetch import (
     PartitionData,
 )
 from kafkaproto.messages.join_group import JOIN_GROUP_RESPONSE_V6, JoinGroupResponse, JoinGroupResponseMember
-from tests.support.codec.catalogue import ENTRIES, Entry, definition, message_names
+from tests.support.codec.catalogue import ENTRIES, Entry, core_first, definition, message_names
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.values import Values
 
 
-@pytest.mark.parametrize("entry", [*ENTRIES, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
+@core_first([*ENTRIES, *EXAMPLE_ENTRIES])
 def test_objects_survive_as_json_text(entry: Entry) -> None:
     for obj in Values(f"json {entry.id}").objects(entry.layout):
         text = json.dumps(entry.layout.to_json(obj))

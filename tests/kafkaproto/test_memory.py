@@ -13,7 +13,7 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError
 from kafkaproto.message import Message, NullableStruct, parts
 from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, Uuid, WireType
-from tests.support.codec.catalogue import ENTRIES, LATEST, Entry
+from tests.support.codec.catalogue import ENTRIES, LATEST, Entry, core_first
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.measure import decoding_peak, decoding_steps
 
@@ -78,7 +78,7 @@ class Smallest:
         return {"?": True, "b": -100, "d": 0.5}.get(kind.fmt, 1000 if kind.size < 8 else 2**50)
 
 
-@pytest.mark.parametrize("entry", NEWEST, ids=lambda entry: entry.id)
+@core_first(NEWEST)
 def test_memory_is_at_most_forty_times_the_bytes_beside_records(entry: Entry) -> None:
     for data in worst_messages(entry.layout):
         peak = decoding_peak(entry.layout, data)
@@ -104,7 +104,7 @@ def records_in(layout: Message[Any], data: bytes) -> int:
     return found
 
 
-@pytest.mark.parametrize("entry", [entry for entry in NEWEST if entry.layout.is_heavy], ids=lambda entry: entry.id)
+@core_first([entry for entry in NEWEST if entry.layout.is_heavy])
 def test_nothing_takes_more_memory_than_its_layout_says(entry: Entry) -> None:
     """What heavy layouts count is no guess: with all counting switched off, memory stays under what was to be paid."""
     layout = entry.layout
@@ -143,7 +143,7 @@ class Ordinary(Smallest):
         return b"x" * 70 if isinstance(kind, RecordsType) else super().value(kind)
 
 
-@pytest.mark.parametrize("entry", HEAVY, ids=lambda entry: entry.id)
+@core_first(HEAVY)
 def test_ordinary_messages_of_any_size_are_read(entry: Entry) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
         obj = Ordinary(array, 1500).message(entry.layout)

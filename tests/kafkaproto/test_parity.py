@@ -9,7 +9,7 @@ import pytest
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.message import Message
-from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry
+from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry, core_first
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.values import Values
 
@@ -29,7 +29,7 @@ BAD_VALUES: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+@core_first(ALL)
 def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
     values = Values(f"parity {entry.id}")
     for obj in values.objects(entry.layout, 200):
@@ -39,7 +39,7 @@ def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
         assert entry.layout.parse(data) == entry.layout.decode(data)
 
 
-@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+@core_first(ALL)
 def test_both_forms_refuse_the_same_bytes(entry: Entry) -> None:
     chance = random.Random(entry.id)
     values = Values(f"bytes {entry.id}")

@@ -10,14 +10,14 @@ import pytest
 from kafkaproto.errors import EncodeError
 from kafkaproto.messages.fetch import FETCH_REQUEST_V6, FETCH_REQUEST_V7, FetchRequest, ForgottenTopic
 from kafkaproto.messages.metadata import METADATA_REQUEST_V1, MetadataRequest, MetadataRequestTopic
-from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry
+from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry, core_first
 from tests.support.codec.example import EXAMPLE, EXAMPLE_ENTRIES
 from tests.support.codec.values import Values
 
 ALL = [*ENTRIES, *DATA_ENTRIES, *EXAMPLE_ENTRIES]
 
 
-@pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
+@core_first(ALL)
 def test_objects_survive(entry: Entry) -> None:
     values = Values(entry.id)
     for obj in values.objects(entry.layout):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
+
+import pytest
 
 from kafkaproto.api import APIS, codec
 from kafkaproto.generator import SCHEMAS
@@ -63,3 +65,27 @@ FIRST = [entry for entry in ENTRIES if entry.version == min(e.version for e in E
 """The lowest version of each message."""
 LATEST = [entry for entry in ENTRIES if entry.version == max(e.version for e in ENTRIES if e.name == entry.name)]
 """The highest version of each message."""
+
+CORE = frozenset(
+    f"{api}{kind}"
+    for api in ("ApiVersions", "CreateTopics", "Example", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "Produce")
+    for kind in ("Request", "Response")
+)
+"""Messages with every kind of field between them."""
+
+
+def core_first(entries: Iterable[Entry]) -> pytest.MarkDecorator:
+    """Parametrize a test that takes long over `entries`: `make test` runs the newest version of each CORE message, `make test-all` all."""
+    entries = list(entries)
+    newest = {entry.name: entry.version for entry in sorted(entries, key=lambda entry: entry.version)}
+    return pytest.mark.parametrize(
+        "entry",
+        [
+            pytest.param(entry, id=entry.id, marks=() if is_core(entry, newest) else pytest.mark.slow)
+            for entry in entries
+        ],
+    )
+
+
+def is_core(entry: Entry, newest: dict[str, int]) -> bool:
+    return entry.name in CORE and entry.version == newest[entry.name]
