@@ -57,12 +57,12 @@ $(VENV)/.installed-%: pyproject.toml Makefile | needs
 install: $(STAMP)
 
 demo: $(if $(filter 0,$(SPARK)),needs,needs-java) $(STAMP)
-	@$(BIN)/python -m pipeline.demo $(if $(filter 0,$(SPARK)),--without-spark,)
+	@$(BIN)/python -m kafkaproto.pipeline.demo $(if $(filter 0,$(SPARK)),--without-spark,)
 
 report: OUT ?= $(patsubst %/,%,$(TRACE)).tables
 report: needs-java $(VENV)/.installed-all
 	@test -n "$(TRACE)" || { echo "make report needs a trace: make report TRACE=DIR, of kafkaproto broker --trace DIR" >&2; exit 3; }
-	@$(BIN)/python -m pipeline.trace.report "$(TRACE)" --out "$(OUT)" $(ARGS)
+	@$(BIN)/python -m kafkaproto.pipeline.trace.report "$(TRACE)" --out "$(OUT)" $(ARGS)
 
 needs-valgrind:
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: make ab counts instructions with it. Get it: apt install valgrind" >&2; exit 1; }

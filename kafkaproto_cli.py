@@ -41,7 +41,7 @@ def main() -> int:
 
 def report(arguments: list[str]) -> int:
     try:
-        from pipeline.trace.report.__main__ import main as run
+        from kafkaproto.pipeline.trace.report.__main__ import main as run
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.partition(".")[0] in ("kafkaproto", "pipeline"):
             raise
@@ -54,7 +54,7 @@ def broker(arguments: list[str]) -> int:
     """`kafkaproto broker` and `python -m broker`. Whoever interrupts it while it still imports sees no traceback."""
     gc.disable()  # nothing that imports leave is garbage; the broker turns it on again
     try:
-        from broker.server.main import main as run
+        from kafkaproto.broker.server.main import main as run
 
         return run(arguments)
     except KeyboardInterrupt:
@@ -64,7 +64,7 @@ def broker(arguments: list[str]) -> int:
 def proxy(arguments: list[str]) -> int:
     """`kafkaproto proxy`. Whoever interrupts it while it still imports sees no traceback."""
     try:
-        from broker.server.proxy_main import main as run
+        from kafkaproto.broker.server.proxy_main import main as run
 
         return run(arguments)
     except KeyboardInterrupt:

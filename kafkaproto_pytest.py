@@ -1,12 +1,10 @@
 """The pytest plugin: fixtures `kafka_cluster` (fresh per test) and `kafka_broker` (one per session and xdist worker).
 
-Registers itself on install and imports `broker` only when a fixture is used, so that it costs other test suites nothing.
+It registers itself on install and imports the broker only when a fixture is used, so that other test suites pay nothing for it.
 """
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARKER = "kafka(brokers=1, topics=None, config=None, ...): how the fixture kafka_cluster is made; arguments of broker.testing.cluster"
+MARKER = "kafka(brokers=1, topics=None, config=None, ...): how the fixture kafka_cluster is made; arguments of kafkaproto.broker.testing.cluster"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,25 +20,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _testing() -> Any:
-    # By place and not by trying: somebody else's `broker` may fail to import, and with an editable install even `broker.testing` can be
-    # found under it.
-    ours = Path(__file__).resolve().parent / "broker"
-    spec = importlib.util.find_spec("broker")
-    found = [Path(place).resolve() for place in (spec and spec.submodule_search_locations) or ()]
-    if ours not in found:
-        place = found[0] if found else spec and spec.origin
-        raise pytest.UsageError(
-            f"the fixture needs kafkaproto's package 'broker', but 'broker' is {place}: another package of that name comes first on "
-            "sys.path; rename it, or run pytest from another folder"
-        )
-    import broker.testing as testing
+    import kafkaproto.broker.testing as testing
 
     return testing
 
 
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A fresh cluster for this test: `broker.testing.TestCluster`. `@pytest.mark.kafka(brokers=3, topics={"t": 4})` says how."""
+    """A fresh cluster for this test: `kafkaproto.broker.testing.TestCluster`. `@pytest.mark.kafka(brokers=3, topics={"t": 4})` says how."""
     marker = request.node.get_closest_marker("kafka")
     arguments, options = ((), {}) if marker is None else (marker.args, marker.kwargs)
     with _testing().cluster(*arguments, **options) as cluster:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks import raw_client as client
 from benchmarks.race import ours, running
 from benchmarks.report import write_section
+from kafkaproto.pipeline import session
+from kafkaproto.pipeline.kafka_py.source import KafkaPy
 from kafkaproto.records.batch import NewRecord, build_batch
-from pipeline import session
-from pipeline.kafka_py.source import KafkaPy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -63,10 +63,10 @@ def _peaks_mb(pid: int) -> Iterator[float]:
 
 def one(folder: Path) -> dict[str, float]:
     """In this process: Parquet of the trace, then everything from the trace on, into another folder."""
-    from pipeline.session import local_session
-    from pipeline.trace.progress import Progress
-    from pipeline.trace.report.__main__ import Wanted, make
-    from pipeline.trace.tables import build, with_spark
+    from kafkaproto.pipeline.session import local_session
+    from kafkaproto.pipeline.trace.progress import Progress
+    from kafkaproto.pipeline.trace.report.__main__ import Wanted, make
+    from kafkaproto.pipeline.trace.tables import build, with_spark
 
     trace = folder / "trace"
     with local_session("kafkaproto scale") as spark:

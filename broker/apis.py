@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from broker.errors import KafkaError
-from broker.held_answers import HeldAnswer
-from broker.quota.charges import (
+from kafkaproto.api import ApiKey, Codec, codec, request_header_version
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.held_answers import HeldAnswer
+from kafkaproto.broker.quota.charges import (
     NOT_THROTTLED,
     Charged,
     charge_exempt,
@@ -24,8 +25,8 @@ from broker.quota.charges import (
     charge_produce,
     charge_request,
 )
-from broker.quota.throttled_fetch import charge_fetch
-from broker.registry import (
+from kafkaproto.broker.quota.throttled_fetch import charge_fetch
+from kafkaproto.broker.registry import (
     REGISTRY,
     Build,
     Charge,
@@ -37,14 +38,13 @@ from broker.registry import (
     Response,
     Result,
 )
-from kafkaproto.api import ApiKey, Codec, codec, request_header_version
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, spliced_parts
 from kafkaproto.header import REQUEST_HEADERS, start_response
 
 if TYPE_CHECKING:
-    from broker.node import Node
+    from kafkaproto.broker.node import Node
 
 logger = logging.getLogger("kafkaproto.apis")
 
@@ -78,8 +78,8 @@ def load_handlers() -> None:
 
     Costs some 50 ms once per process, so it waits for the first request, or for the idle moment after a start.
     """
-    package = importlib.import_module("broker.handlers")
-    for module in pkgutil.iter_modules(package.__path__, "broker.handlers."):
+    package = importlib.import_module("kafkaproto.broker.handlers")
+    for module in pkgutil.iter_modules(package.__path__, "kafkaproto.broker.handlers."):
         importlib.import_module(module.name)
 
 
@@ -286,7 +286,7 @@ def _charge_quotas(context: RequestContext, asker: Asker, charge: Charge, acks: 
 
 
 def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Response) -> None:
-    """A throttled fetch is sent empty and its bytes are taken back: the rule stands in `broker.quota.throttled_fetch`."""
+    """A throttled fetch is sent empty and its bytes are taken back: the rule stands in `kafkaproto.broker.quota.throttled_fetch`."""
     node = context.node
     quotas = node.quotas
     rule = node.forced.strike(context) if node.forced.active else None

@@ -14,34 +14,34 @@ from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from broker import apis, release
-from broker.clock import Clock, SystemClock
-from broker.config import ClusterConfig, ConfigError
-from broker.errors import KafkaError
-from broker.faults.journal import Journal
-from broker.faults.rules import ForcedThrottles, api_key
-from broker.group.coordinator import GroupCoordinator
-from broker.group.settings import GroupSettings
-from broker.log.store import MemoryBudget
-from broker.metadata.balance import LeaderBalance
-from broker.metadata.controller import Controller
-from broker.metadata.image import BrokerState, Image
-from broker.node import Node
-from broker.quota.entities import QuotaEntity
-from broker.quota.mutations import MutationCharge, MutationQuotas
-from broker.quota.precedence import Semantics
-from broker.quota.store import ClientQuotaStore, apply_static_quotas
-from broker.registry import Registration
-from broker.replication.partition import Partition
-from broker.replication.replica_manager import ReplicaManager, Stores
-from broker.replication.upkeep import Upkeep
-from broker.timers import Timers
-from broker.turn import Turn
+from kafkaproto.broker import apis, release
+from kafkaproto.broker.clock import Clock, SystemClock
+from kafkaproto.broker.config import ClusterConfig, ConfigError
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.faults.journal import Journal
+from kafkaproto.broker.faults.rules import ForcedThrottles, api_key
+from kafkaproto.broker.group.coordinator import GroupCoordinator
+from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.log.store import MemoryBudget
+from kafkaproto.broker.metadata.balance import LeaderBalance
+from kafkaproto.broker.metadata.controller import Controller
+from kafkaproto.broker.metadata.image import BrokerState, Image
+from kafkaproto.broker.node import Node
+from kafkaproto.broker.quota.entities import QuotaEntity
+from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
+from kafkaproto.broker.quota.precedence import Semantics
+from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
+from kafkaproto.broker.registry import Registration
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.replica_manager import ReplicaManager, Stores
+from kafkaproto.broker.replication.upkeep import Upkeep
+from kafkaproto.broker.timers import Timers
+from kafkaproto.broker.turn import Turn
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from broker.continuity import Continuity
-    from broker.trace import Recorder
+    from kafkaproto.broker.continuity import Continuity
+    from kafkaproto.broker.trace import Recorder
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 SEMANTICS = ("kip", "kafka")
@@ -124,7 +124,7 @@ class Cluster:
             self._begin(brokers, cluster_id, self.rng)
             self._publish_journal(journal_topic)
             return
-        from broker.continuity import Continuity  # most clusters have no folder and start without it
+        from kafkaproto.broker.continuity import Continuity  # most clusters have no folder and start without it
 
         self.continuity = Continuity(self, data_dir, cluster_id)
         try:
@@ -139,7 +139,7 @@ class Cluster:
     def _publish_journal(self, name: str | None) -> None:
         if name is None:
             return
-        from broker.journal_topic import JournalTopic  # most clusters have none and start without it
+        from kafkaproto.broker.journal_topic import JournalTopic  # most clusters have none and start without it
 
         try:
             self.journal.publisher = JournalTopic(self, name)

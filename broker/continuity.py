@@ -1,7 +1,7 @@
 """How a cluster goes on where the last process with its data directory ended, and what it notes down for the next one.
 
-Imported only for a cluster that is given a folder: one without it starts without this and all of `broker.durable`. Must never know
-asyncio or wire messages, nor how facts are written (`broker.durable`).
+Imported only for a cluster that is given a folder: one without it starts without this and all of `kafkaproto.broker.durable`. Must never know
+asyncio or wire messages, nor how facts are written (`kafkaproto.broker.durable`).
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from broker.config import ConfigError, as_text, broker_setting, parse
-from broker.durable import remembered
-from broker.durable.directory import DataDirectory
-from broker.durable.facts import Fact
-from broker.durable.ledger import Ledger
-from broker.group.offsets import CommittedOffset, PartitionKey
-from broker.log.replica_log import ReplicaLog
-from broker.metadata.image import Image, PartitionState, Topic
-from broker.quota.entities import QuotaEntity, parse_entity
+from kafkaproto.broker.config import ConfigError, as_text, broker_setting, parse
+from kafkaproto.broker.durable import remembered
+from kafkaproto.broker.durable.directory import DataDirectory
+from kafkaproto.broker.durable.facts import Fact
+from kafkaproto.broker.durable.ledger import Ledger
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
+from kafkaproto.broker.quota.entities import QuotaEntity, parse_entity
 
 if TYPE_CHECKING:
-    from broker.cluster import Cluster
+    from kafkaproto.broker.cluster import Cluster
 
 PRODUCER_ID_BLOCK = 1000
 """How many producer ids are remembered as given at a time, as Kafka's brokers take them from the controller."""
@@ -33,7 +33,7 @@ class Continuity:
     path: the folder. new_cluster_id: who the cluster is if the folder is empty. Raises ConfigError for a folder that cannot be used.
 
     What is about to change is told to the `remember...` methods first. They raise KafkaError 56 when it cannot be written, and then
-    nothing may change. `committed` and `gone` are `broker.group.commits.GroupKeeper`.
+    nothing may change. `committed` and `gone` are `kafkaproto.broker.group.commits.GroupKeeper`.
     """
 
     def __init__(self, cluster: Cluster, path: str | os.PathLike[str], new_cluster_id: str) -> None:

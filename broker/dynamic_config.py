@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from broker.config import ConfigError, as_text, broker_setting, parse, topic_setting
-from broker.errors import KafkaError
-from broker.settings import Setting
+from kafkaproto.broker.config import ConfigError, as_text, broker_setting, parse, topic_setting
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.settings import Setting
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from broker.cluster import Cluster
-    from broker.node import Node
+    from kafkaproto.broker.cluster import Cluster
+    from kafkaproto.broker.node import Node
 
 TOPIC, BROKER = 2, 4
 ALL_BROKERS = -1

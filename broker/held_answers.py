@@ -11,12 +11,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from broker.quota.sensors import LONGEST_THROTTLE_MS
-from broker.registry import Charge, NoAnswer, Peer, RequestContext, Result
+from kafkaproto.broker.quota.sensors import LONGEST_THROTTLE_MS
+from kafkaproto.broker.registry import Charge, NoAnswer, Peer, RequestContext, Result
 
 if TYPE_CHECKING:
-    from broker.quota.client_quotas import QuotaManager
-    from broker.timers import Timer
+    from kafkaproto.broker.quota.client_quotas import QuotaManager
+    from kafkaproto.broker.timers import Timer
 
 logger = logging.getLogger("kafkaproto.apis")
 

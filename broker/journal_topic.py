@@ -24,18 +24,18 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from broker.errors import KafkaError
-from broker.log.errors import InvalidBatch, StorageError
-from broker.log.validation import validate
-from broker.metadata.image import NO_LEADER
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import InvalidBatch, StorageError
+from kafkaproto.broker.log.validation import validate
+from kafkaproto.broker.metadata.image import NO_LEADER
 from kafkaproto.records.batch import NewRecord, build_batch
 
 if TYPE_CHECKING:
-    from broker.cluster import Cluster
-    from broker.faults.journal import ThrottleSeen
-    from broker.fetch.read import PartitionFetch, PartitionRead
-    from broker.registry import RequestContext
-    from broker.timers import Timer
+    from kafkaproto.broker.cluster import Cluster
+    from kafkaproto.broker.faults.journal import ThrottleSeen
+    from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
+    from kafkaproto.broker.registry import RequestContext
+    from kafkaproto.broker.timers import Timer
 
 DEFAULT_TOPIC = "__journal"
 VERSION = 1

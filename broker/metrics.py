@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.quota.replication_quotas import ReplicationQuota
-from broker.quota.sensors import SensorMetrics, ThrottleReason
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
+from kafkaproto.broker.quota.sensors import SensorMetrics, ThrottleReason
 
 if TYPE_CHECKING:
-    from broker.cluster import Cluster
-    from broker.node import Node
+    from kafkaproto.broker.cluster import Cluster
+    from kafkaproto.broker.node import Node
 
 Tags = tuple[tuple[str, str], ...]
 

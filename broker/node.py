@@ -11,25 +11,25 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
-from broker.clock import Clock
-from broker.config import BrokerConfig
-from broker.faults.journal import Journal
-from broker.faults.rules import ForcedThrottles
-from broker.fetch.read import Reader
-from broker.fetch.session import SessionCache
-from broker.metadata.image import Image
-from broker.quota.acceptor import Acceptor
-from broker.quota.client_quotas import ClientQuotas
-from broker.quota.connection_quotas import ConnectionQuotas
-from broker.registry import Registration
-from broker.replication.replica_manager import ReplicaManager
-from broker.timers import Timers
-from broker.turn import Turn
 from kafkaproto.api import APIS
+from kafkaproto.broker.clock import Clock
+from kafkaproto.broker.config import BrokerConfig
+from kafkaproto.broker.faults.journal import Journal
+from kafkaproto.broker.faults.rules import ForcedThrottles
+from kafkaproto.broker.fetch.read import Reader
+from kafkaproto.broker.fetch.session import SessionCache
+from kafkaproto.broker.metadata.image import Image
+from kafkaproto.broker.quota.acceptor import Acceptor
+from kafkaproto.broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
+from kafkaproto.broker.registry import Registration
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.timers import Timers
+from kafkaproto.broker.turn import Turn
 
 if TYPE_CHECKING:
-    from broker.cluster import Cluster
-    from broker.trace import Recorder
+    from kafkaproto.broker.cluster import Cluster
+    from kafkaproto.broker.trace import Recorder
 
 logger = logging.getLogger("kafkaproto.node")
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from broker.clock import monotonic_ns
-from broker.fetch.read import Reader
-from broker.log.files import FileRange
-from broker.registry import RequestContext
 from kafkaproto.api import ApiKey, Codec, codec
+from kafkaproto.broker.clock import monotonic_ns
+from kafkaproto.broker.fetch.read import Reader
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.registry import RequestContext
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
 from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
@@ -42,13 +42,13 @@ from kafkaproto.trace.format import (
 from kafkaproto.trace.frames import cut_produce, cut_request, cut_unhandled, is_silent, without_records
 
 if TYPE_CHECKING:
-    from broker.faults.journal import ThrottleSeen
-    from broker.metadata.image import Topic
-    from broker.node import Node
-    from broker.quota.entities import QuotaEntity
-    from broker.registry import Peer
-    from broker.replication.partition import Partition
-    from broker.turn import Turn
+    from kafkaproto.broker.faults.journal import ThrottleSeen
+    from kafkaproto.broker.metadata.image import Topic
+    from kafkaproto.broker.node import Node
+    from kafkaproto.broker.quota.entities import QuotaEntity
+    from kafkaproto.broker.registry import Peer
+    from kafkaproto.broker.replication.partition import Partition
+    from kafkaproto.broker.turn import Turn
 
 logger = logging.getLogger("kafkaproto.trace")
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import kafkaproto
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -52,7 +54,7 @@ def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
         (packages if connector else {})
         | RESULTS
         | {
-            "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+            "spark.executorEnv.PYTHONPATH": str(Path(kafkaproto.__file__).resolve().parents[1]),
             "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize={CODE_CACHE}",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from kafkaproto.pipeline.capture import reading as captures
+from kafkaproto.pipeline.trace import reading as traces
+from kafkaproto.pipeline.trace.reading import Run, Told
 from kafkaproto.trace.format import SUFFIX, Entry, TraceError
-from pipeline.capture import reading as captures
-from pipeline.trace import reading as traces
-from pipeline.trace.reading import Run, Told
 
 
 def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Told]]:

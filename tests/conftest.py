@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from pipeline import session
+from kafkaproto.pipeline import session
 from tests.rules import module_markers
 
 # A failing assert in a helper shows its values, as in a test module.

@@ -9,10 +9,10 @@ import re
 import sys
 from pathlib import Path
 
-from broker.cluster import Cluster
-from broker.release import RELEASES
-from broker.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from kafkaproto.api import APIS
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.release import RELEASES
+from kafkaproto.broker.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from kafkaproto.releases import versions
 
 PAGE = Path(__file__).resolve().parent.parent / "README.md"

@@ -334,7 +334,7 @@ def test_a_response_that_is_not_what_the_row_promises_is_refused() -> None:
 
 
 def test_a_name_that_moved_elsewhere_is_reported_with_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "broker.clock"))
+    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.clock"))
     with pytest.raises(
         workload.WorkloadError, match=r"VirtualCluster is in none of nowhere\.testing\.memory, broker\.clock"
     ):
@@ -346,7 +346,7 @@ def test_a_module_that_is_there_and_cannot_be_imported_is_not_passed_over(
 ) -> None:
     (tmp_path / "half_there.py").write_text("import no_such_package\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("half_there", "broker.testing.memory"))
+    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("half_there", "kafkaproto.broker.testing.memory"))
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         workload.find("VirtualCluster")
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.server.main import main, parser
+from kafkaproto.broker.server.main import main, parser
 from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pipeline.ask import ask
+from kafkaproto.pipeline.ask import ask
 
 MODULE = (sys.executable, "-m", "broker")
 SCRIPT = (str(Path(sys.executable).with_name("kafkaproto")), "broker")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from broker.cluster import Cluster
-from broker.listeners import Listener, listeners_of
-from broker.server.main import parser
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.listeners import Listener, listeners_of
+from kafkaproto.broker.server.main import parser
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -96,7 +96,7 @@ def test_the_image_copies_what_is_there_and_starts_the_script(services: dict[str
 def test_the_spark_job_is_a_profile_that_waits_for_the_brokers(
     services: dict[str, Any], options: Any, listeners: dict[int, dict[str, Listener]]
 ) -> None:
-    from pipeline import session, windowed_counts
+    from kafkaproto.pipeline import session, windowed_counts
 
     spark = services["spark"]
     assert spark["profiles"] == ["spark"]

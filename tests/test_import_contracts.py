@@ -14,18 +14,18 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("kafkaproto", "broker", "pipeline")
 
 CROSSINGS = [
-    ("direction", "broker/log/store.py", "import broker.apis"),
-    ("direction", "broker/handlers/fetch.py", "import broker.server.channel"),
-    ("direction", "broker/replication/partition.py", "import broker.fetch.session"),
+    ("rooms", "broker/log/store.py", "import kafkaproto.broker.apis"),
+    ("rooms", "broker/handlers/fetch.py", "import kafkaproto.broker.server.channel"),
+    ("rooms", "broker/replication/partition.py", "import kafkaproto.broker.fetch.session"),
     ("asyncio", "broker/network/connection.py", "import asyncio"),
     ("asyncio", "broker/timers.py", "import threading"),
     ("asyncio", "kafkaproto/frame.py", "import socket"),
     ("state", "broker/quota/windows.py", "import kafkaproto.messages.fetch"),
     ("state", "broker/fetch/read.py", "from kafkaproto.messages.fetch import FetchRequest"),
-    ("handlers", "broker/handlers/fetch.py", "import broker.handlers.produce"),
+    ("handlers", "broker/handlers/fetch.py", "import kafkaproto.broker.handlers.produce"),
     ("generator", "broker/apis.py", "import kafkaproto.generator"),
-    ("codec", "kafkaproto/api.py", "import broker.clock"),
-    ("pipeline", "pipeline/__init__.py", "import broker.log.store"),
+    ("codec", "kafkaproto/api.py", "import kafkaproto.broker.clock"),
+    ("pipeline", "pipeline/__init__.py", "import kafkaproto.broker.log.store"),
 ]
 
 
@@ -44,7 +44,8 @@ def lint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / package, symlinks=True, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 

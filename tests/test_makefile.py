@@ -72,14 +72,14 @@ def test_make_alone_lists_every_target() -> None:
 
 def test_every_module_that_is_run_exists() -> None:
     modules = set(re.findall(r"python -m ([\w.]+)", (ROOT / "Makefile").read_text())) - {"venv", "pip", "pytest"}
-    assert {"pipeline.demo", "tests.rules", "kafkaproto.generator", "benchmarks.race"} <= modules
+    assert {"kafkaproto.pipeline.demo", "tests.rules", "kafkaproto.generator", "benchmarks.race"} <= modules
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
 
 
 def test_spark_0_leaves_spark_out() -> None:
     plan = make("-n", "demo", "SPARK=0", f"PYTHON={sys.executable}")
     assert plan.returncode == 0
-    assert "pipeline.demo --without-spark" in plan.stdout
+    assert "kafkaproto.pipeline.demo --without-spark" in plan.stdout
     assert "java" not in plan.stdout
     plan = make("-n", "demo", f"PYTHON={sys.executable}")
     assert "--without-spark" not in plan.stdout
@@ -101,7 +101,7 @@ def test_make_test_leaves_out_what_needs_more_than_python_and_ci_runs_all() -> N
 
 
 def test_the_broker_gets_its_racks_and_what_is_added() -> None:
-    from broker.server.main import parser
+    from kafkaproto.broker.server.main import parser
 
     plan = make("-n", "broker", "ARGS=--port 0 -c fetch.max.bytes=2048", f"PYTHON={sys.executable}")
     words = plan.stdout[plan.stdout.rindex("kafkaproto broker") :].replace("\\\n", " ").split()[2:]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.cluster import Cluster
-from broker.server.main import parser
-from pipeline import session
-from pipeline.demo.__main__ import STEPS
-from pipeline.demo.table import BEGIN, END
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.server.main import parser
+from kafkaproto.pipeline import session
+from kafkaproto.pipeline.demo.__main__ import STEPS
+from kafkaproto.pipeline.demo.table import BEGIN, END
 from tests import not_done
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 

@@ -15,15 +15,15 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from broker import testing as exported
-from broker.errors import KafkaError
-from broker.faults.journal import EventSeen, RequestSeen, ThrottleSeen
-from broker.faults.rules import ForcedThrottle
-from broker.metadata.image import PartitionState
-from broker.metrics import MetricName, Metrics
-from broker.quota.sensors import ThrottleReason
-from broker.testing.handle import Condition, Options, Topics
-from broker.testing.records import Given
+from kafkaproto.broker import testing as exported
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.faults.journal import EventSeen, RequestSeen, ThrottleSeen
+from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.metadata.image import PartitionState
+from kafkaproto.broker.metrics import MetricName, Metrics
+from kafkaproto.broker.quota.sensors import ThrottleReason
+from kafkaproto.broker.testing.handle import Condition, Options, Topics
+from kafkaproto.broker.testing.records import Given
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression
 

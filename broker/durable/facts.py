@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from broker.log.errors import StorageError
+from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.records import checksum
 
 Fact = dict[str, Any]

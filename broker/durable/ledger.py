@@ -11,19 +11,19 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from broker.config import ConfigError
-from broker.durable import remembered
-from broker.durable.directory import DataDirectory
-from broker.durable.facts import Fact, Facts
-from broker.durable.recovery import LogStart, recover
-from broker.durable.remembered import Remembered
-from broker.errors import KafkaError
-from broker.log.errors import StorageError
-from broker.log.files import MemoryBudget
-from broker.log.named_files import FilePool, SegmentFolder
-from broker.log.producer_state import ProducerEntry
-from broker.log.replica_log import LogState
-from broker.log.store import Store
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.durable import remembered
+from kafkaproto.broker.durable.directory import DataDirectory
+from kafkaproto.broker.durable.facts import Fact, Facts
+from kafkaproto.broker.durable.recovery import LogStart, recover
+from kafkaproto.broker.durable.remembered import Remembered
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.files import MemoryBudget
+from kafkaproto.broker.log.named_files import FilePool, SegmentFolder
+from kafkaproto.broker.log.producer_state import ProducerEntry
+from kafkaproto.broker.log.replica_log import LogState
+from kafkaproto.broker.log.store import Store
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.durable")
@@ -187,7 +187,7 @@ class Ledger:
 
 
 class PartitionKeeper:
-    """Tells the facts of one partition (`broker.log.replica_log.Keeper`)."""
+    """Tells the facts of one partition (`kafkaproto.broker.log.replica_log.Keeper`)."""
 
     __slots__ = ("_index", "_ledger", "_topic_id")
 

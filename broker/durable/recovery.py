@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from broker.log.named_files import SegmentOnDisk
-from broker.log.producer_state import ProducerEntry
-from broker.log.replica_log import LogState, Placed, ReplicaLog
-from broker.log.runs import OffsetRange
-from broker.log.scan import headers
-from broker.log.store import Store
+from kafkaproto.broker.log.named_files import SegmentOnDisk
+from kafkaproto.broker.log.producer_state import ProducerEntry
+from kafkaproto.broker.log.replica_log import LogState, Placed, ReplicaLog
+from kafkaproto.broker.log.runs import OffsetRange
+from kafkaproto.broker.log.scan import headers
+from kafkaproto.broker.log.store import Store
 from kafkaproto.errors import DecodeError
 from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, check_crc, read_header
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.faults.rules import ForcedThrottle, api_key
-from broker.faults.throttle_log import ThrottleLog
 from kafkaproto.api import APIS
+from kafkaproto.broker.faults.rules import ForcedThrottle, api_key
+from kafkaproto.broker.faults.throttle_log import ThrottleLog
 
 if TYPE_CHECKING:
-    from broker.journal_topic import JournalTopic
-    from broker.quota.sensors import ThrottleReason
-    from broker.registry import RequestContext
-    from broker.trace import Recorder
+    from kafkaproto.broker.journal_topic import JournalTopic
+    from kafkaproto.broker.quota.sensors import ThrottleReason
+    from kafkaproto.broker.registry import RequestContext
+    from kafkaproto.broker.trace import Recorder
 
     Reason = ThrottleReason | ForcedThrottle
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 
-from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, failed, refused
-from broker.log.files import FileRange
-from broker.replication.partition import Partition
+from kafkaproto.broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, failed, refused
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records.batch import batches, complete_bytes

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
-from broker.metadata.image import Image
-from broker.replication.partition import Partition
-from broker.replication.replica_manager import ReplicaManager
-from broker.timers import Timer, Timers
+from kafkaproto.broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
+from kafkaproto.broker.metadata.image import Image
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 Read = Callable[[int], list[PartitionRead]]

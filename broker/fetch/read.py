@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from broker.log.errors import OffsetOutOfRange
-from broker.metadata.image import Image
-from broker.replication.partition import Partition
-from broker.replication.replica_manager import ReplicaManager
-from broker.replication.selector import ClientMetadata
+from kafkaproto.broker.log.errors import OffsetOutOfRange
+from kafkaproto.broker.metadata.image import Image
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.replication.selector import ClientMetadata
 from kafkaproto.error_codes import ErrorCode
 
 CONSUMER = -1

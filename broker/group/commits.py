@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from broker.errors import KafkaError
-from broker.group.group import Group, GroupState, Member
-from broker.group.offsets import CommittedOffset, PartitionKey, expired, is_too_long
-from broker.group.results import UNKNOWN_MEMBER_ID
-from broker.group.settings import GroupSettings
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.group import Group, GroupState, Member
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired, is_too_long
+from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
+from kafkaproto.broker.group.settings import GroupSettings
 from kafkaproto.error_codes import ErrorCode
 
 

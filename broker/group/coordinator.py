@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
-from broker.group.commits import Commits, GroupKeeper
-from broker.group.group import Group, GroupState, Member
-from broker.group.offsets import CommittedOffset, PartitionKey
-from broker.group.outbox import Outbox
-from broker.group.rebalance import Rebalance
-from broker.group.results import (
+from kafkaproto.broker.group.commits import Commits, GroupKeeper
+from kafkaproto.broker.group.group import Group, GroupState, Member
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.outbox import Outbox
+from kafkaproto.broker.group.rebalance import Rebalance
+from kafkaproto.broker.group.results import (
     UNKNOWN_MEMBER_ID,
     DescribedMember,
     GroupDescription,
@@ -32,8 +32,8 @@ from broker.group.results import (
     SyncRequest,
     SyncResult,
 )
-from broker.group.settings import GroupSettings
-from broker.timers import Timer, Timers
+from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 

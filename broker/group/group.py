@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 
-from broker.group.offsets import CommittedOffset, PartitionKey
-from broker.group.results import JoinedMember, JoinReply, Protocols, SyncReply
-from broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
-from broker.timers import Timer
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.results import JoinedMember, JoinReply, Protocols, SyncReply
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
+from kafkaproto.broker.timers import Timer
 from kafkaproto.error_codes import ErrorCode
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from broker.errors import KafkaError
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
 

@@ -8,9 +8,9 @@ second half of Kafka's `GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJo
 
 from __future__ import annotations
 
-from broker.group.group import Group, GroupState, Member
-from broker.group.outbox import Outbox
-from broker.group.results import (
+from kafkaproto.broker.group.group import Group, GroupState, Member
+from kafkaproto.broker.group.outbox import Outbox
+from kafkaproto.broker.group.results import (
     UNKNOWN_MEMBER_ID,
     JoinReply,
     JoinRequest,
@@ -18,8 +18,8 @@ from broker.group.results import (
     SyncReply,
     SyncResult,
 )
-from broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
-from broker.timers import Timer, Timers
+from kafkaproto.broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
+from kafkaproto.broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 

@@ -6,9 +6,9 @@ Behaviour: Q-19 and Q-20, in `quota.store`; a quota holds from the next request 
 
 from __future__ import annotations
 
-from broker.quota.store import AlterationResult, QuotaAlteration, QuotaOp
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.quota.store import AlterationResult, QuotaAlteration, QuotaOp
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

@@ -6,9 +6,9 @@ Behaviour: as IncrementalAlterConfigs (KIP-339), which came because this one tak
 
 from __future__ import annotations
 
-from broker.dynamic_config import Change, Operation, change, one_by_one, resource
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.dynamic_config import Change, Operation, change, one_by_one, resource
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,

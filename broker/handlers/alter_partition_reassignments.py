@@ -6,9 +6,9 @@ way, 85 if nothing is.
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 

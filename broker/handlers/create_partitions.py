@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from broker.errors import KafkaError
-from broker.quota.mutations import MutationCharge
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_partitions import (
     CreatePartitionsRequest,

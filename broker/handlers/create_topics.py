@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from broker.errors import KafkaError
-from broker.metadata.image import Topic
-from broker.quota.mutations import MutationCharge
-from broker.registry import RequestContext, Response, register
-from broker.settings import TOPIC_SETTINGS
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import Topic
+from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.settings import TOPIC_SETTINGS
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_topics import (
     CreatableTopic,

@@ -7,11 +7,11 @@ answer waits until every live replica has given the records up, then tells the l
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.metadata.image import INTERNAL_TOPICS
-from broker.registry import DelayedOperation, RequestContext, Response, register
-from broker.replication.delayed_partitions import AwaitedDeletion, DelayedPartitions
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
+from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.broker.replication.delayed_partitions import AwaitedDeletion, DelayedPartitions
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.delete_records import (
     DeleteRecordsPartition,

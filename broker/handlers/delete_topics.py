@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from broker.errors import KafkaError
-from broker.metadata.image import NO_TOPIC_ID
-from broker.quota.mutations import MutationCharge
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import NO_TOPIC_ID
+from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.delete_topics import (
     DeletableTopicResult,

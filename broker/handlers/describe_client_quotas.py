@@ -6,10 +6,10 @@ Behaviour: Q-21, in `quota.store`.
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.quota.store import FilterComponent
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.store import FilterComponent
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.node import Node
-from broker.registry import RequestContext, Response, register
-from broker.replication.partition import Partition
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.node import Node
+from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,

@@ -8,10 +8,10 @@ all where the kind of election is unknown.
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.metadata.controller import Controller
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.controller import Controller
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.elect_leaders import (
     ElectLeadersRequest,

@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from broker.fetch.conversion import knows_all, told
-from broker.fetch.delayed_fetch import DelayedFetch, must_answer_now
-from broker.fetch.read import (
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.broker.fetch.conversion import knows_all, told
+from kafkaproto.broker.fetch.delayed_fetch import DelayedFetch, must_answer_now
+from kafkaproto.broker.fetch.read import (
     FIRST_VERSION_WITH_CLIENT_METADATA,
     FetchParams,
     PartitionFetch,
     PartitionRead,
     failed,
 )
-from broker.fetch.session import FetchContext, PartitionRequest
-from broker.metadata.image import Image
-from broker.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
-from broker.replication.selector import ClientMetadata
-from kafkaproto.api import ApiKey, codec
+from kafkaproto.broker.fetch.session import FetchContext, PartitionRequest
+from kafkaproto.broker.metadata.image import Image
+from kafkaproto.broker.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
+from kafkaproto.broker.replication.selector import ClientMetadata
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.messages.fetch import (

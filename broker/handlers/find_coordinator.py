@@ -8,9 +8,9 @@ a later issue: they are refused with 53, which no client retries.
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 

@@ -6,10 +6,10 @@ flexible; v5 a reason. Behaviour: `group.coordinator`.
 
 from __future__ import annotations
 
-from broker.group.placement import refusal
-from broker.group.results import LeavingMember
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.group.placement import refusal
+from kafkaproto.broker.group.results import LeavingMember
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 FIRST_VERSION_WITH_MANY_MEMBERS = 3

@@ -6,9 +6,9 @@ one here). Behaviour: each broker lists its own, so a client asks them all.
 
 from __future__ import annotations
 
-from broker.group.placement import refusal
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.group.placement import refusal
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 CLASSIC = "classic"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from broker.errors import KafkaError
-from broker.registry import RequestContext, Response, register
-from broker.replication.partition import Partition
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import (
     ListOffsetsPartition,

@@ -5,9 +5,9 @@ Behaviour: partitions that are not being moved, and those that do not exist, are
 
 from __future__ import annotations
 
-from broker.metadata.image import Image
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.metadata.image import Image
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

@@ -7,11 +7,11 @@ Behaviour: M-1 to M-6. A missing topic answers 3 and is created for the next req
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.metadata.controller import topic_name_is_legal
-from broker.metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, BrokerState, Image, PartitionState, Topic
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.controller import topic_name_is_legal
+from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, BrokerState, Image, PartitionState, Topic
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.metadata import (
     MetadataRequest,

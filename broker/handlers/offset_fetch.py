@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
-from broker.group.offsets import CommittedOffset, PartitionKey
-from broker.group.placement import refusal
-from broker.registry import RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.placement import refusal
+from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequest,

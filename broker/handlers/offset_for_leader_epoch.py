@@ -6,10 +6,10 @@ Behaviour: E-1 to E-5, and D4: under `kip` a consumer is told nothing beyond the
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.registry import RequestContext, Response, register
-from broker.replication.partition import Partition
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from broker.errors import KafkaError
-from broker.log.errors import InvalidBatch, StorageError
-from broker.log.old_messages import judge_any
-from broker.log.validation import is_transactional, judge, only_batch
-from broker.metadata.image import INTERNAL_TOPICS
-from broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
-from broker.replication.delayed_partitions import AwaitedAppend, DelayedPartitions
-from broker.replication.partition import Partition
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import InvalidBatch, StorageError
+from kafkaproto.broker.log.old_messages import judge_any
+from kafkaproto.broker.log.validation import is_transactional, judge, only_batch
+from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
+from kafkaproto.broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
+from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend, DelayedPartitions
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.produce import (
     BatchIndexAndErrorMessage,

@@ -6,10 +6,10 @@ Behaviour: `group.coordinator`; a follower is answered when the leader has spoke
 
 from __future__ import annotations
 
-from broker.group.placement import refusal
-from broker.group.results import SyncRequest, SyncResult
-from broker.registry import DelayedOperation, RequestContext, Response, register
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.group.placement import refusal
+from kafkaproto.broker.group.results import SyncRequest, SyncResult
+from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

@@ -12,12 +12,12 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from broker.log.replica_log import ReplicaLog
-from broker.log.retention import newest_ms
-from broker.log.rolling import NO_LIMIT_MS
-from broker.log.runs import OffsetRange, Segment
-from broker.log.scan import headers
-from broker.log.store import Store
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.retention import newest_ms
+from kafkaproto.broker.log.rolling import NO_LIMIT_MS
+from kafkaproto.broker.log.runs import OffsetRange, Segment
+from kafkaproto.broker.log.scan import headers
+from kafkaproto.broker.log.store import Store
 from kafkaproto.errors import DecodeError
 from kafkaproto.records.batch import (
     LOG_APPEND_TIME,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.log.files import MemoryBudget, SegmentFile
+from kafkaproto.broker.log.files import MemoryBudget, SegmentFile
 
 _NAME = re.compile(r"(\d{20})\.(log|cleaned)\Z")
 FEWEST_OPEN = 8

@@ -7,8 +7,16 @@ Must never know: offsets of the log, the topic's name.
 
 from __future__ import annotations
 
-from broker.log.errors import InvalidBatch
-from broker.log.validation import CODECS, TopicLimits, Valid, check_fits_segment, check_records, check_size, judge
+from kafkaproto.broker.log.errors import InvalidBatch
+from kafkaproto.broker.log.validation import (
+    CODECS,
+    TopicLimits,
+    Valid,
+    check_fits_segment,
+    check_records,
+    check_size,
+    judge,
+)
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records import entries, verify

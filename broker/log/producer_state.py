@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from broker.log.errors import InvalidBatch
+from kafkaproto.broker.log.errors import InvalidBatch
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import BatchHeader
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from broker.log import time_lookup
-from broker.log.epochs import UNDEFINED_END, EpochCache, EpochEnd, EpochStart
-from broker.log.errors import OffsetOutOfRange
-from broker.log.producer_state import ProducerEntry, ProducerStates
-from broker.log.runs import OffsetRange, Runs
-from broker.log.scan import headers
-from broker.log.store import NO_FLUSH, Region, Store
-from broker.log.time_lookup import FoundRecord
+from kafkaproto.broker.log import time_lookup
+from kafkaproto.broker.log.epochs import UNDEFINED_END, EpochCache, EpochEnd, EpochStart
+from kafkaproto.broker.log.errors import OffsetOutOfRange
+from kafkaproto.broker.log.producer_state import ProducerEntry, ProducerStates
+from kafkaproto.broker.log.runs import OffsetRange, Runs
+from kafkaproto.broker.log.scan import headers
+from kafkaproto.broker.log.store import NO_FLUSH, Region, Store
+from kafkaproto.broker.log.time_lookup import FoundRecord
 from kafkaproto.records.batch import PREFIX_BYTES, BatchHeader, patch_offset_and_epoch
 
 NO_TIMESTAMP = -1

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from broker.log.replica_log import ReplicaLog
-from broker.log.runs import Segment
-from broker.log.store import Store
-from broker.log.time_lookup import largest_timestamp
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.runs import Segment
+from kafkaproto.broker.log.store import Store
+from kafkaproto.broker.log.time_lookup import largest_timestamp
 
 NO_LIMIT = -1
 

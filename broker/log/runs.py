@@ -15,8 +15,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from broker.log.scan import base_offset_at, find_batch
-from broker.log.store import NOTHING_NEEDED, Store
+from kafkaproto.broker.log.scan import base_offset_at, find_batch
+from kafkaproto.broker.log.store import NOTHING_NEEDED, Store
 
 _NO_TAIL = (1 << 63) - 1
 

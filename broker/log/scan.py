@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 
-from broker.log.errors import StorageError
-from broker.log.index import INTERVAL_BYTES
-from broker.log.store import Store
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.index import INTERVAL_BYTES
+from kafkaproto.broker.log.store import Store
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, read_header
 
 # What finding an offset needs of a header: base_offset, batch_length, last_offset_delta.

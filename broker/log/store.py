@@ -17,11 +17,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from broker.log.errors import StorageError
-from broker.log.files import FileRange, MemoryBudget, Piece, SegmentFile, open_memory_file, open_temporary_file
-from broker.log.index import SparseIndex
-from broker.log.named_files import SegmentFolder, SegmentOnDisk
-from broker.log.rolling import SegmentTime
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.files import (
+    FileRange,
+    MemoryBudget,
+    Piece,
+    SegmentFile,
+    open_memory_file,
+    open_temporary_file,
+)
+from kafkaproto.broker.log.index import SparseIndex
+from kafkaproto.broker.log.named_files import SegmentFolder, SegmentOnDisk
+from kafkaproto.broker.log.rolling import SegmentTime
 
 __all__ = ["DEFAULT_SEGMENT_BYTES", "FileRange", "MemoryBudget", "Region", "SMALL_SEGMENT_BYTES", "Store"]
 

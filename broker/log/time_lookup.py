@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from broker.log.runs import Runs
-from broker.log.scan import headers
-from broker.log.store import Store
+from kafkaproto.broker.log.runs import Runs
+from kafkaproto.broker.log.scan import headers
+from kafkaproto.broker.log.store import Store
 from kafkaproto.records.batch import NO_TIMESTAMP, BatchHeader, records
 
 

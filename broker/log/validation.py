@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
-from broker.log.errors import InvalidBatch, RecordError
+from kafkaproto.broker.log.errors import InvalidBatch, RecordError
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.records import checksum

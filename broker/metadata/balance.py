@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker.errors import KafkaError
-from broker.metadata.controller import Controller
-from broker.metadata.image import NO_LEADER, Image, PartitionState
-from broker.timers import Timer, Timers
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.controller import Controller
+from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
+from kafkaproto.broker.timers import Timer, Timers
 
 
 def is_imbalanced(state: PartitionState) -> bool:

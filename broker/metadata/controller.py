@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from broker.config import ClusterConfig, ConfigError, check_topic_settings
-from broker.errors import KafkaError
-from broker.metadata import reassignment
-from broker.metadata.assignment import assign
-from broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
+from kafkaproto.broker.config import ClusterConfig, ConfigError, check_topic_settings
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata import reassignment
+from kafkaproto.broker.metadata.assignment import assign
+from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
 MOST_PARTITIONS = 10_000

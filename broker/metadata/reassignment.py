@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from broker.metadata.image import PartitionState
+from kafkaproto.broker.metadata.image import PartitionState
 
 
 def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:

@@ -11,15 +11,15 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from broker import apis
-from broker.clock import monotonic_ns
-from broker.network.frames import BufferPool, FrameError, FrameReader
-from broker.network.mute import MuteEvent, MuteState, after
-from broker.timers import Timer
+from kafkaproto.broker import apis
+from kafkaproto.broker.clock import monotonic_ns
+from kafkaproto.broker.network.frames import BufferPool, FrameError, FrameReader
+from kafkaproto.broker.network.mute import MuteEvent, MuteState, after
+from kafkaproto.broker.timers import Timer
 
 if TYPE_CHECKING:
-    from broker.node import Node
-    from broker.trace import Traced
+    from kafkaproto.broker.node import Node
+    from kafkaproto.broker.trace import Traced
 
 logger = logging.getLogger("kafkaproto.connection")
 

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from broker.quota.connection_quotas import ConnectionQuotas
-from broker.timers import Timer, Timers
+from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
+from kafkaproto.broker.timers import Timer, Timers
 
 
 class Caller(Protocol):

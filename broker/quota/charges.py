@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.quota.client_quotas import ClientQuotas
-from broker.quota.mutations import MutationCharge
-from broker.quota.sensors import ThrottleReason
+from kafkaproto.broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.quota.sensors import ThrottleReason
 
 if TYPE_CHECKING:
-    from broker.faults.rules import ForcedThrottle
+    from kafkaproto.broker.faults.rules import ForcedThrottle
 
 
 @dataclass(slots=True)

@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from broker.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
-from broker.quota.precedence import Semantics
-from broker.quota.sensors import (
+from kafkaproto.broker.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
+from kafkaproto.broker.quota.precedence import Semantics
+from kafkaproto.broker.quota.sensors import (
     LONGEST_THROTTLE_MS,
     ClientSensors,
     Sensor,
     SensorMetrics,
     ThrottleReason,
 )
-from broker.quota.store import ClientQuotaStore
-from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
-from broker.timers import Timers
+from kafkaproto.broker.quota.store import ClientQuotaStore
+from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
+from kafkaproto.broker.timers import Timers
 
 INT32_MAX = 2**31 - 1
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-from broker.config import BrokerConfig, connection_overrides
-from broker.quota.entities import CONNECTION_CREATION_RATE, DEFAULT, QuotaEntity
-from broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS
-from broker.quota.store import ClientQuotaStore
-from broker.quota.windows import SampledRate
+from kafkaproto.broker.config import BrokerConfig, connection_overrides
+from kafkaproto.broker.quota.entities import CONNECTION_CREATION_RATE, DEFAULT, QuotaEntity
+from kafkaproto.broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS
+from kafkaproto.broker.quota.store import ClientQuotaStore
+from kafkaproto.broker.quota.windows import SampledRate
 
 UNLIMITED = 2**31 - 1
 """Kafka's word for no limit, in settings and as an ip quota."""

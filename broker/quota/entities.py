@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from broker.errors import KafkaError
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
 USER = "user"

@@ -9,10 +9,10 @@ know the error: everything is done, and whoever went below zero waits. Knows no 
 
 from __future__ import annotations
 
-from broker.errors import KafkaError
-from broker.quota.entities import CONTROLLER_MUTATION_RATE
-from broker.quota.precedence import Semantics
-from broker.quota.sensors import (
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.entities import CONTROLLER_MUTATION_RATE
+from kafkaproto.broker.quota.precedence import Semantics
+from kafkaproto.broker.quota.sensors import (
     LONGEST_THROTTLE_MS,
     PLAIN_SAMPLES,
     PLAIN_WINDOW_MS,
@@ -21,10 +21,10 @@ from broker.quota.sensors import (
     Sensor,
     ThrottleReason,
 )
-from broker.quota.store import ClientQuotaStore
-from broker.quota.token_bucket import TokenBucket, refill_ms
-from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
-from broker.timers import Timers
+from kafkaproto.broker.quota.store import ClientQuotaStore
+from kafkaproto.broker.quota.token_bucket import TokenBucket, refill_ms
+from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
+from kafkaproto.broker.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)

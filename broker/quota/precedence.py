@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import IntFlag
 from typing import Literal, NamedTuple
 
-from broker.quota.entities import DEFAULT, QuotaEntity
+from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 
 Semantics = Literal["kip", "kafka"]
 Lookup = Callable[[QuotaEntity], "float | None"]

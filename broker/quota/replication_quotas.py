@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SimpleRate
+from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SimpleRate
 
 NO_LIMIT = 2**63 - 1
 LEADER_REPLICAS = "leader.replication.throttled.replicas"

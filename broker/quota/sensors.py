@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from broker.quota.entities import QuotaEntity
-from broker.quota.precedence import Binding, Levels, Semantics, level_of, of_tags, resolve
-from broker.quota.store import ClientQuotaStore
-from broker.quota.windows import SampledRate
-from broker.timers import Timer, Timers
+from kafkaproto.broker.quota.entities import QuotaEntity
+from kafkaproto.broker.quota.precedence import Binding, Levels, Semantics, level_of, of_tags, resolve
+from kafkaproto.broker.quota.store import ClientQuotaStore
+from kafkaproto.broker.quota.windows import SampledRate
+from kafkaproto.broker.timers import Timer, Timers
 
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
 EXPIRY_ROUNDS_MS = 30_000

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from broker.errors import KafkaError
-from broker.quota.entities import (
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.entities import (
     CONSUMER_BYTE_RATE,
     DEFAULT,
     ENTITY_TYPES,

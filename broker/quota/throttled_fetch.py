@@ -8,8 +8,8 @@ the empty answer and mutes.
 
 from __future__ import annotations
 
-from broker.quota.charges import NOT_THROTTLED, Charged
-from broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.quota.charges import NOT_THROTTLED, Charged
+from kafkaproto.broker.quota.client_quotas import ClientQuotas
 
 
 def charge_fetch(

@@ -7,7 +7,7 @@ that the results are equal to the last bit.
 
 from __future__ import annotations
 
-from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, round_half_up
+from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, round_half_up
 
 
 def refill_ms(tokens: float, bound: float) -> int:

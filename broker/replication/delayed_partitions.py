@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from broker.replication.partition import Partition
-from broker.timers import Timer, Timers
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.quota.replication_quotas import ReplicationQuota, answer_bytes
-from broker.replication.partition import Partition
-from broker.timers import Timer, Timers
-from broker.turn import Turn
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, answer_bytes
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)

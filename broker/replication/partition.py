@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from broker.errors import KafkaError
-from broker.log.compaction import CleaningLimits
-from broker.log.errors import StorageError
-from broker.log.replica_log import ReplicaLog
-from broker.log.retention import Expiry, RetentionLimits
-from broker.log.validation import TopicLimits
-from broker.metadata.image import PartitionState, Topic
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.compaction import CleaningLimits
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.retention import Expiry, RetentionLimits
+from kafkaproto.broker.log.validation import TopicLimits
+from kafkaproto.broker.metadata.image import PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
 UNKNOWN_OFFSET = -1

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from broker.config import BrokerConfig
-from broker.errors import KafkaError
-from broker.log.compaction import CleaningLimits
-from broker.log.named_files import SegmentFolder
-from broker.log.replica_log import Keeper, LogState, ReplicaLog
-from broker.log.retention import RetentionLimits
-from broker.log.store import MemoryBudget, Store
-from broker.log.validation import TopicLimits
-from broker.metadata.image import Image, Topic
-from broker.quota.replication_quotas import (
+from kafkaproto.broker.config import BrokerConfig
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.compaction import CleaningLimits
+from kafkaproto.broker.log.named_files import SegmentFolder
+from kafkaproto.broker.log.replica_log import Keeper, LogState, ReplicaLog
+from kafkaproto.broker.log.retention import RetentionLimits
+from kafkaproto.broker.log.store import MemoryBudget, Store
+from kafkaproto.broker.log.validation import TopicLimits
+from kafkaproto.broker.metadata.image import Image, Topic
+from kafkaproto.broker.quota.replication_quotas import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -26,18 +26,18 @@ from broker.quota.replication_quotas import (
     ReplicationQuota,
     partitions_on,
 )
-from broker.replication.fetcher import FetcherSettings, ReplicaFetcher, Wish
-from broker.replication.partition import Partition
-from broker.replication.selector import (
+from kafkaproto.broker.replication.fetcher import FetcherSettings, ReplicaFetcher, Wish
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.selector import (
     ClientMetadata,
     GuardedSelector,
     PartitionView,
     ReplicaView,
     load_selector,
 )
-from broker.replication.upkeep import Upkeep
-from broker.timers import Timer, Timers
-from broker.turn import Turn
+from kafkaproto.broker.replication.upkeep import Upkeep
+from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.turn import Turn
 from kafkaproto.error_codes import ErrorCode
 
 IsrChange = Callable[[str, int, Sequence[int]], None]

@@ -10,12 +10,12 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
-from broker.config import BrokerConfig
-from broker.errors import KafkaError
-from broker.log import compaction, retention
-from broker.log.errors import StorageError
-from broker.replication.partition import Partition
-from broker.timers import Timer, Timers
+from kafkaproto.broker.config import BrokerConfig
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log import compaction, retention
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.upkeep")

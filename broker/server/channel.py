@@ -12,12 +12,12 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from broker.log.files import FileRange
-from broker.network.connection import SOCKET_GONE, Connection
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.network.connection import SOCKET_GONE, Connection
 
 if TYPE_CHECKING:
-    from broker.node import Node
-    from broker.server.loop import BrokerLoop
+    from kafkaproto.broker.node import Node
+    from kafkaproto.broker.server.loop import BrokerLoop
 
 logger = logging.getLogger("kafkaproto.channel")
 

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from broker.clock import JumpClock, ManualClock
-from broker.cluster import Cluster
-from broker.network.frames import BufferPool
+from kafkaproto.broker.clock import JumpClock, ManualClock
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.network.frames import BufferPool
 
 if TYPE_CHECKING:
-    from broker.server.channel import Channel
+    from kafkaproto.broker.server.channel import Channel
 
 T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")

@@ -11,13 +11,13 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from broker.cluster import PROFILES, SEMANTICS, Cluster
-from broker.config import ConfigError
-from broker.errors import KafkaError
-from broker.journal_topic import DEFAULT_TOPIC
-from broker.release import DEFAULT_RELEASE, RELEASES
-from broker.server.options import Parser, log_level, log_to_stderr, one_of, port
-from broker.server.server import Server
+from kafkaproto.broker.cluster import PROFILES, SEMANTICS, Cluster
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
+from kafkaproto.broker.release import DEFAULT_RELEASE, RELEASES
+from kafkaproto.broker.server.options import Parser, log_level, log_to_stderr, one_of, port
+from kafkaproto.broker.server.server import Server
 
 _SIZE = re.compile(r"(\d+)([KMG]?)\Z", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}

@@ -1,7 +1,7 @@
 """`kafkaproto proxy`: stands in front of any cluster, tells clients its own addresses, and records a trace of what goes through.
 
 A local port for each broker that answers name. It moves bytes and keeps no answer longer than it takes to arrive: who does not read is not
-read from. TLS is not spoken. Knows nothing of messages: that is `broker.relay`.
+read from. TLS is not spoken. Knows nothing of messages: that is `kafkaproto.broker.relay`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import os
 import socket
 from typing import Any
 
-from broker.clock import SystemClock, monotonic_ns
-from broker.config import ConfigError
-from broker.network.connection import CLIENT_ENDED
-from broker.relay import NotKafka, Relay
-from broker.server.server import LOOPBACK, close_servers
-from broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.api import ApiKey, codec
+from kafkaproto.broker.clock import SystemClock, monotonic_ns
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.network.connection import CLIENT_ENDED
+from kafkaproto.broker.relay import NotKafka, Relay
+from kafkaproto.broker.server.server import LOOPBACK, close_servers
+from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.errors import ProtocolError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header

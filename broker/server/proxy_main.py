@@ -8,10 +8,10 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from broker.config import ConfigError
-from broker.server.options import Parser, log_level, log_to_stderr
-from broker.server.options import port as port_of
-from broker.server.proxy import Proxy
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.server.options import Parser, log_level, log_to_stderr
+from kafkaproto.broker.server.options import port as port_of
+from kafkaproto.broker.server.proxy import Proxy
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -11,15 +11,15 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from broker.cluster import Cluster
-from broker.config import ConfigError
-from broker.listeners import Listener, listeners_of
-from broker.node import Node
-from broker.server.channel import Channel
-from broker.server.loop import BrokerLoop, accepted
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.listeners import Listener, listeners_of
+from kafkaproto.broker.node import Node
+from kafkaproto.broker.server.channel import Channel
+from kafkaproto.broker.server.loop import BrokerLoop, accepted
 
 if TYPE_CHECKING:
-    from broker.server.tracing import Recording
+    from kafkaproto.broker.server.tracing import Recording
 
 logger = logging.getLogger("kafkaproto.server")
 
@@ -70,7 +70,7 @@ class Server:
             for node in self.cluster.nodes:
                 await self._bind_all(node)
             if self._trace is not None:
-                from broker.server.tracing import Recording  # most have no trace, and start without it
+                from kafkaproto.broker.server.tracing import Recording  # most have no trace, and start without it
 
                 self._recording = Recording(self.cluster, self._trace)
             for node in self.cluster.nodes:

@@ -6,10 +6,10 @@ import asyncio
 import os
 from typing import Any
 
-from broker.clock import SystemClock, monotonic_ns
-from broker.cluster import Cluster
-from broker.server.trace_writer import TraceWriter, run_name
-from broker.trace import Recorder
+from kafkaproto.broker.clock import SystemClock, monotonic_ns
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
+from kafkaproto.broker.trace import Recorder
 
 RECORDED = (
     "fetch.max.bytes",

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar, Unpack
 
-from broker.server.server import Server
-from broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
+from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ async def async_cluster(
     port: int = 0,
     **options: Unpack[Options],
 ) -> AsyncIterator[AsyncTestCluster]:
-    """A running cluster in the running loop; the arguments are those of `broker.testing.cluster`."""
+    """A running cluster in the running loop; the arguments are those of `kafkaproto.broker.testing.cluster`."""
     state = new_cluster(brokers, config, options)
     server = Server(state, host, port, trace=options.get("trace"))
     await server.start()

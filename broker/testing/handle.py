@@ -11,23 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TypedDict, TypeVar
 
-from broker import metrics
-from broker.clock import JumpClock, ManualClock, SystemClock
-from broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
-from broker.config import as_text, check_topic_settings
-from broker.dynamic_config import ALL_BROKERS, BrokerResource, Change, Operation, change
-from broker.errors import KafkaError
-from broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
-from broker.faults.rules import ForcedThrottle
-from broker.metadata.image import PartitionState
-from broker.metrics import Metrics
-from broker.quota.precedence import Semantics
-from broker.quota.store import QuotaAlteration, QuotaOp
-from broker.release import DEFAULT_RELEASE
-from broker.replication.fetcher import ReplicaFetcher
-from broker.server.server import Server
-from broker.testing import records
-from broker.testing.records import Given, StoredRecord
+from kafkaproto.broker import metrics
+from kafkaproto.broker.clock import JumpClock, ManualClock, SystemClock
+from kafkaproto.broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
+from kafkaproto.broker.config import as_text, check_topic_settings
+from kafkaproto.broker.dynamic_config import ALL_BROKERS, BrokerResource, Change, Operation, change
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
+from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.metadata.image import PartitionState
+from kafkaproto.broker.metrics import Metrics
+from kafkaproto.broker.quota.precedence import Semantics
+from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
+from kafkaproto.broker.release import DEFAULT_RELEASE
+from kafkaproto.broker.replication.fetcher import ReplicaFetcher
+from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.testing import records
+from kafkaproto.broker.testing.records import Given, StoredRecord
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.compression import Compression
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from broker.clock import ManualClock
-from broker.cluster import Cluster
-from broker.log.files import FileRange
-from broker.network.connection import Connection
-from broker.network.frames import BufferPool
 from kafkaproto.api import APIS, codec
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.network.connection import Connection
+from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.errors import DecodeError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header

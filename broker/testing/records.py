@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from broker.cluster import Cluster
-from broker.errors import KafkaError
-from broker.log.validation import validate
-from broker.replication.partition import Partition
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.validation import validate
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.partitioner import partition_of_key
 from kafkaproto.records.batch import NewRecord, build_batch, records

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TypeVar, Unpack
 
-from broker.server.server import Server
-from broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
+from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
 
 T = TypeVar("T")
 WAIT_SECONDS = 10.0

@@ -11,11 +11,11 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from kafkaproto.header import RequestHeader
+from kafkaproto.pipeline.capture.conversation import Conversation
+from kafkaproto.pipeline.capture.frames import Cutter, Finder, Frame, Lost, find_request, header_of, request_begins
+from kafkaproto.pipeline.capture.link import ACK, FIN, RST, SYN
+from kafkaproto.pipeline.capture.stream import LOST, Data, Hole, Piece, Stamp, Stream
 from kafkaproto.trace.format import Entry
-from pipeline.capture.conversation import Conversation
-from pipeline.capture.frames import Cutter, Finder, Frame, Lost, find_request, header_of, request_begins
-from pipeline.capture.link import ACK, FIN, RST, SYN
-from pipeline.capture.stream import LOST, Data, Hole, Piece, Stamp, Stream
 
 HELD_BYTES = 64 * 1024
 HELD_PIECES = 128

@@ -15,10 +15,17 @@ from typing import Any, NamedTuple
 from kafkaproto.api import ApiKey
 from kafkaproto.errors import ProtocolError
 from kafkaproto.header import RequestHeader, encode_request_header
+from kafkaproto.pipeline.capture.frames import (
+    Finder,
+    Frame,
+    find_request,
+    find_response,
+    request_begins,
+    response_begins,
+)
+from kafkaproto.pipeline.capture.stream import Stamp
 from kafkaproto.trace.format import Entry, Event, Exchange
 from kafkaproto.trace.frames import Cut, cut_request, cut_response, is_silent
-from pipeline.capture.frames import Finder, Frame, find_request, find_response, request_begins, response_begins
-from pipeline.capture.stream import Stamp
 
 MOST_WAITING_ANSWERS = 256
 MOST_WAITING_BYTES = 16 * 1024 * 1024

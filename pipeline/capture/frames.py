@@ -14,7 +14,7 @@ from kafkaproto.api import APIS, codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header, response_version
-from pipeline.capture.stream import Hole, Piece, Stamp
+from kafkaproto.pipeline.capture.stream import Hole, Piece, Stamp
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 """socket.request.max.bytes of Kafka."""

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline.capture.connections import Pair, Seen
-from pipeline.capture.conversation import UNKNOWN_BROKER
-from pipeline.capture.packets import Pass, ends_of, key_of
-from pipeline.capture.reading import Filled, Tabled, events
-from pipeline.capture.stream import Stamp
-from pipeline.trace.columns import Row
-from pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
-from pipeline.trace.rows import Known
-from pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.capture.connections import Pair, Seen
+from kafkaproto.pipeline.capture.conversation import UNKNOWN_BROKER
+from kafkaproto.pipeline.capture.packets import Pass, ends_of, key_of
+from kafkaproto.pipeline.capture.reading import Filled, Tabled, events
+from kafkaproto.pipeline.capture.stream import Stamp
+from kafkaproto.pipeline.trace.columns import Row
+from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
+from kafkaproto.pipeline.trace.rows import Known
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from kafkaproto.pipeline.capture.connections import End, Seen
+from kafkaproto.pipeline.capture.files import Capture
+from kafkaproto.pipeline.capture.link import LeftOut, segment_of
+from kafkaproto.pipeline.capture.stream import Stamp
+from kafkaproto.pipeline.trace.reading import Told
 from kafkaproto.trace.format import TraceError
-from pipeline.capture.connections import End, Seen
-from pipeline.capture.files import Capture
-from pipeline.capture.link import LeftOut, segment_of
-from pipeline.capture.stream import Stamp
-from pipeline.trace.reading import Told
 
 ANOTHER_PORT = "of another port"
 _PORT_BYTES = 2

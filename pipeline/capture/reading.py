@@ -13,16 +13,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkaproto.pipeline.capture.connections import Pair
+from kafkaproto.pipeline.capture.connections import Told as ToldOfConnection
+from kafkaproto.pipeline.capture.conversation import UNKNOWN_BROKER
+from kafkaproto.pipeline.capture.files import NAMED, Capture
+from kafkaproto.pipeline.capture.packets import Ends, Pass
+from kafkaproto.pipeline.trace.columns import Row
+from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
+from kafkaproto.pipeline.trace.rows import Known, Rows
+from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.trace.format import Entry, Event, TraceError
-from pipeline.capture.connections import Pair
-from pipeline.capture.connections import Told as ToldOfConnection
-from pipeline.capture.conversation import UNKNOWN_BROKER
-from pipeline.capture.files import NAMED, Capture
-from pipeline.capture.packets import Ends, Pass
-from pipeline.trace.columns import Row
-from pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
-from pipeline.trace.rows import Known, Rows
-from pipeline.trace.schema import TABLES
 
 NS_PER_MS = 1_000_000
 RECORDER = "capture"

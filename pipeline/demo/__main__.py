@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from pipeline.demo.table import Cell, Progress, Step, markdown, write_readme
+from kafkaproto.pipeline.demo.table import Cell, Progress, Step, markdown, write_readme
 
 STEPS = (
     ("records", "kafka-python: write and read in each compression kind"),
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _work(wanted: Sequence[tuple[str, str]], progress: Progress) -> list[Step]:
-    from pipeline.demo.brokers import Brokers
+    from kafkaproto.pipeline.demo.brokers import Brokers
 
     steps = []
     with Brokers() as brokers:
@@ -65,7 +65,7 @@ def _work(wanted: Sequence[tuple[str, str]], progress: Progress) -> list[Step]:
         for number, (module, name) in enumerate(wanted, 1):
             progress.begin(number, len(wanted), name)
             begun = time.perf_counter()
-            run: Work = import_module(f"pipeline.demo.{module}").run
+            run: Work = import_module(f"kafkaproto.pipeline.demo.{module}").run
             steps.append(Step(name, run(brokers, progress), time.perf_counter() - begun))
     progress.note(f"the brokers have ended after {brokers.end_seconds:.2f} s")
     return steps

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import CommitFailedError, KafkaError
 
-from pipeline.demo.brokers import Brokers
-from pipeline.demo.table import Cell, Progress, same
+from kafkaproto.pipeline.demo.brokers import Brokers
+from kafkaproto.pipeline.demo.table import Cell, Progress, same
 
 TOPIC = "demo-group"
 GROUP = "demo"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from pipeline.demo.brokers import Brokers
-from pipeline.demo.table import Cell, Progress, same
+from kafkaproto.pipeline.demo.brokers import Brokers
+from kafkaproto.pipeline.demo.table import Cell, Progress, same
 
 TOPIC = "demo-limits"
 RECORDS = 40

@@ -1,7 +1,7 @@
 """Step 4: a producer and a consumer under a quota, checked against the arithmetic of Kafka's windows.
 
 Kafka's quota is no bound on the long run: what may be read at once, and when, follows from eleven sampled windows of a second. So the
-expectation is no number of its own but the same arithmetic (`broker.quota.windows`), fed with what the client did. The clients wait
+expectation is no number of its own but the same arithmetic (`kafkaproto.broker.quota.windows`), fed with what the client did. The clients wait
 nowhere: the brokers answer at once, say how long, and then do not read from the connection for that long (KIP-219).
 """
 
@@ -16,10 +16,10 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, ThrottleEvent, TopicPartition
 
-from broker.quota.windows import SampledRate
-from pipeline.ask import set_client_quota
-from pipeline.demo.brokers import Brokers
-from pipeline.demo.table import Cell, Progress, same, within
+from kafkaproto.broker.quota.windows import SampledRate
+from kafkaproto.pipeline.ask import set_client_quota
+from kafkaproto.pipeline.demo.brokers import Brokers
+from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 QUOTA = 1_000_000  # bytes per second
 WRITTEN, WRITE_BYTES = 58, 250_000  # one record a request

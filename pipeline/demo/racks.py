@@ -7,8 +7,8 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
-from pipeline.demo.brokers import RACKS, Brokers
-from pipeline.demo.table import Cell, Progress, same, within
+from kafkaproto.pipeline.demo.brokers import RACKS, Brokers
+from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 TOPIC = "demo-racks"
 PARTITIONS = 3

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from pipeline.demo.brokers import Brokers
-from pipeline.demo.table import Cell, Progress, same
+from kafkaproto.pipeline.demo.brokers import Brokers
+from kafkaproto.pipeline.demo.table import Cell, Progress, same
 
 RECORDS = 20_000
 PARTITIONS = 6

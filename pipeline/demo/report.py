@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pipeline.demo.brokers import Brokers
-from pipeline.demo.table import Cell, Progress, same, within
+from kafkaproto.pipeline.demo.brokers import Brokers
+from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 LEAST_EXERCISED = 22
 """Rules that the steps before give something to check, at least."""
 
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:
-    from pipeline.session import local_session
-    from pipeline.trace.audit.rule import BROKEN, HOLDS
-    from pipeline.trace.progress import Progress as Quiet
-    from pipeline.trace.report.__main__ import Wanted, make
+    from kafkaproto.pipeline.session import local_session
+    from kafkaproto.pipeline.trace.audit.rule import BROKEN, HOLDS
+    from kafkaproto.pipeline.trace.progress import Progress as Quiet
+    from kafkaproto.pipeline.trace.report.__main__ import Wanted, make
 
     with local_session("kafkaproto demo report") as spark:
         begun = progress.seconds

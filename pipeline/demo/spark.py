@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from pipeline import session, windowed_counts
-from pipeline.demo import records
-from pipeline.demo.brokers import RACKS, Brokers
-from pipeline.demo.table import Cell, Progress, same, within
+from kafkaproto.pipeline import session, windowed_counts
+from kafkaproto.pipeline.demo import records
+from kafkaproto.pipeline.demo.brokers import RACKS, Brokers
+from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

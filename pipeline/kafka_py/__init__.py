@@ -1,6 +1,6 @@
 """`kafka_py`: Kafka as a Spark Python Data Source, batch and streaming, read and write, for those who cannot have the connector's jars.
 
-    from pipeline.kafka_py.source import KafkaPy
+    from kafkaproto.pipeline.kafka_py.source import KafkaPy
     spark.dataSource.register(KafkaPy)
     spark.read.format("kafka_py").option("kafka.bootstrap.servers", ...).option("subscribe", "t").load()
 

@@ -17,10 +17,10 @@ from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from pipeline.kafka_py.connection import Connection
-from pipeline.kafka_py.errors import KafkaError, error_name
-from pipeline.kafka_py.offsets import Offsets, Partition
-from pipeline.kafka_py.options import ClientSettings
+from kafkaproto.pipeline.kafka_py.connection import Connection
+from kafkaproto.pipeline.kafka_py.errors import KafkaError, error_name
+from kafkaproto.pipeline.kafka_py.offsets import Offsets, Partition
+from kafkaproto.pipeline.kafka_py.options import ClientSettings
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkaproto.pipeline.kafka_py.offsets import Range
 from kafkaproto.records.batch import BatchHeader
 from kafkaproto.records.columns import Columns, HeaderColumns, columns, header_columns
 from kafkaproto.records.compression import Buffer
 from kafkaproto.records.entries import Entry, records
-from pipeline.kafka_py.offsets import Range
 
 DDL = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
 HEADERS_DDL = "headers array<struct<key: string, value: binary>>"

@@ -17,11 +17,11 @@ from kafkaproto.header import RequestHeader, decode_response_header, encode_requ
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
+from kafkaproto.pipeline.kafka_py.errors import KafkaError
+from kafkaproto.pipeline.kafka_py.options import ClientSettings
+from kafkaproto.pipeline.kafka_py.scram import Scram, ScramError
+from kafkaproto.pipeline.kafka_py.security import PLAIN, Security, secured
 from kafkaproto.versions import VersionRange
-from pipeline.kafka_py.errors import KafkaError
-from pipeline.kafka_py.options import ClientSettings
-from pipeline.kafka_py.scram import Scram, ScramError
-from pipeline.kafka_py.security import PLAIN, Security, secured
 
 SPOKEN = {
     # below: no creation of topics can be refused; record batches without what is read here

@@ -15,13 +15,13 @@ from kafkaproto.api import ApiKey
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic, PartitionData
+from kafkaproto.pipeline.kafka_py.client import PASSING, Client, Missing, Passing
+from kafkaproto.pipeline.kafka_py.connection import Connection
+from kafkaproto.pipeline.kafka_py.errors import DataLoss, KafkaError, error_name
+from kafkaproto.pipeline.kafka_py.offsets import EARLIEST, LATEST, Range
+from kafkaproto.pipeline.kafka_py.options import SourceSettings
 from kafkaproto.records.control import ControlRecordType, control_type
 from kafkaproto.records.entries import Entry, batches, check_crc, complete_bytes, records
-from pipeline.kafka_py.client import PASSING, Client, Missing, Passing
-from pipeline.kafka_py.connection import Connection
-from pipeline.kafka_py.errors import DataLoss, KafkaError, error_name
-from pipeline.kafka_py.offsets import EARLIEST, LATEST, Range
-from pipeline.kafka_py.options import SourceSettings
 
 PREFERRED_MS = 300_000
 """How long a follower is read from before the leader is asked again (``metadata.max.age.ms``)."""

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from kafkaproto.pipeline.kafka_py.errors import OptionError
+from kafkaproto.pipeline.kafka_py.offsets import EARLIEST, LATEST, Offsets, Partition, from_json
+from kafkaproto.pipeline.kafka_py.security import SECURITY_OPTIONS, Security, read_security
 from kafkaproto.records.compression import Compression
-from pipeline.kafka_py.errors import OptionError
-from pipeline.kafka_py.offsets import EARLIEST, LATEST, Offsets, Partition, from_json
-from pipeline.kafka_py.security import SECURITY_OPTIONS, Security, read_security
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkaproto.error_codes import ErrorCode
-from pipeline.kafka_py.client import NO_OFFSET, Client
-from pipeline.kafka_py.errors import DataLoss, KafkaError, OptionError
-from pipeline.kafka_py.offsets import EARLIEST, LATEST, Offsets, Partition, Range, lost, split
-from pipeline.kafka_py.options import Bound, SourceSettings
+from kafkaproto.pipeline.kafka_py.client import NO_OFFSET, Client
+from kafkaproto.pipeline.kafka_py.errors import DataLoss, KafkaError, OptionError
+from kafkaproto.pipeline.kafka_py.offsets import EARLIEST, LATEST, Offsets, Partition, Range, lost, split
+from kafkaproto.pipeline.kafka_py.options import Bound, SourceSettings
 
 _SYMBOLS = (EARLIEST, LATEST)
 

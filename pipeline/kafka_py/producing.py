@@ -14,12 +14,12 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.partitioner import partition_of_key
+from kafkaproto.pipeline.kafka_py.client import PASSING, Client, Passing
+from kafkaproto.pipeline.kafka_py.errors import KafkaError, OptionError, error_name
+from kafkaproto.pipeline.kafka_py.offsets import Partition
+from kafkaproto.pipeline.kafka_py.options import SinkSettings
 from kafkaproto.records.batch import NO_EPOCH, NO_PRODUCER, NO_SEQUENCE, build_batch
 from kafkaproto.records.record import NewRecord
-from pipeline.kafka_py.client import PASSING, Client, Passing
-from pipeline.kafka_py.errors import KafkaError, OptionError, error_name
-from pipeline.kafka_py.offsets import Partition
-from pipeline.kafka_py.options import SinkSettings
 
 RECORD_OVERHEAD_BYTES = 70
 """About what a batch's header and a record's own fields take beside key, value and headers."""

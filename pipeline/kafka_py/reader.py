@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pipeline.kafka_py.client import Client
-from pipeline.kafka_py.columns import Rows
-from pipeline.kafka_py.errors import OptionError
-from pipeline.kafka_py.fetching import fetch
-from pipeline.kafka_py.offsets import Range
-from pipeline.kafka_py.options import SourceSettings
-from pipeline.kafka_py.planning import Planner
+from kafkaproto.pipeline.kafka_py.client import Client
+from kafkaproto.pipeline.kafka_py.columns import Rows
+from kafkaproto.pipeline.kafka_py.errors import OptionError
+from kafkaproto.pipeline.kafka_py.fetching import fetch
+from kafkaproto.pipeline.kafka_py.offsets import Range
+from kafkaproto.pipeline.kafka_py.options import SourceSettings
+from kafkaproto.pipeline.kafka_py.planning import Planner
 
 
 class RangePartition(InputPartition):

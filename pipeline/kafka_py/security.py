@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.kafka_py import scram
-from pipeline.kafka_py.errors import OptionError
+from kafkaproto.pipeline.kafka_py import scram
+from kafkaproto.pipeline.kafka_py.errors import OptionError
 
 PROTOCOL = "kafka.security.protocol"
 MECHANISM = "kafka.sasl.mechanism"

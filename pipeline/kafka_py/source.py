@@ -8,16 +8,16 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from pipeline.kafka_py.columns import DDL, HEADERS_DDL
-from pipeline.kafka_py.errors import OptionError
-from pipeline.kafka_py.options import SinkSettings, sink_settings, source_settings, wants_headers
-from pipeline.kafka_py.reader import KafkaReader
-from pipeline.kafka_py.stream import KafkaStreamReader
-from pipeline.kafka_py.writer import KafkaStreamWriter, KafkaWriter, check_schema
+from kafkaproto.pipeline.kafka_py.columns import DDL, HEADERS_DDL
+from kafkaproto.pipeline.kafka_py.errors import OptionError
+from kafkaproto.pipeline.kafka_py.options import SinkSettings, sink_settings, source_settings, wants_headers
+from kafkaproto.pipeline.kafka_py.reader import KafkaReader
+from kafkaproto.pipeline.kafka_py.stream import KafkaStreamReader
+from kafkaproto.pipeline.kafka_py.writer import KafkaStreamWriter, KafkaWriter, check_schema
 
 
 class KafkaPy(DataSource):
-    """Kafka, on our own codec. Options and columns: `pipeline.kafka_py.options` and `pipeline.kafka_py.columns`."""
+    """Kafka, on our own codec. Options and columns: `kafkaproto.pipeline.kafka_py.options` and `kafkaproto.pipeline.kafka_py.columns`."""
 
     @classmethod
     def name(cls) -> str:

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from pipeline.kafka_py.offsets import Offsets, from_json, limited, to_json
-from pipeline.kafka_py.options import SourceSettings
-from pipeline.kafka_py.planning import Beginning, Planner
-from pipeline.kafka_py.reader import RangePartition, read_range
+from kafkaproto.pipeline.kafka_py.offsets import Offsets, from_json, limited, to_json
+from kafkaproto.pipeline.kafka_py.options import SourceSettings
+from kafkaproto.pipeline.kafka_py.planning import Beginning, Planner
+from kafkaproto.pipeline.kafka_py.reader import RangePartition, read_range
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow

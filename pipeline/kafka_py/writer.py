@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from kafkaproto.pipeline.kafka_py.errors import OptionError
+from kafkaproto.pipeline.kafka_py.options import SinkSettings
+from kafkaproto.pipeline.kafka_py.producing import Producer
 from kafkaproto.records.record import NewRecord
-from pipeline.kafka_py.errors import OptionError
-from pipeline.kafka_py.options import SinkSettings
-from pipeline.kafka_py.producing import Producer
 
 try:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter

@@ -18,9 +18,9 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from pipeline.ask import ask
-from pipeline.live.job import FolderError, Job, Limits, Told, Windows, claim, goes_on_at
-from pipeline.session import local_session
+from kafkaproto.pipeline.ask import ask
+from kafkaproto.pipeline.live.job import FolderError, Job, Limits, Told, Windows, claim, goes_on_at
+from kafkaproto.pipeline.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,13 +12,13 @@ from typing import Any
 
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import RequestHeader
+from kafkaproto.pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
+from kafkaproto.pipeline.trace.sessions import Asked, Key
 from kafkaproto.records.batch import BatchHeader
 from kafkaproto.records.message_set import MessageHeader
 from kafkaproto.trace.cutting import read_heads
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Exchange
-from pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
-from pipeline.trace.sessions import Asked, Key
 
 Row = dict[str, Any]
 NO_TOPIC_ID = bytes(16)

@@ -12,12 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.trace.format import Trace, TraceError
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES, ddl
 
 if TYPE_CHECKING:
-    from pipeline.trace.reading import Run
+    from kafkaproto.pipeline.trace.reading import Run
 
 FORM = 3
 """Of `Rows.carried`, and of what `Rows` says of an entry: another number when one of them changes, so that no run is of two minds."""

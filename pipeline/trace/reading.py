@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from kafkaproto.pipeline.trace.columns import Row
+from kafkaproto.pipeline.trace.place import Place
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.trace.format import Entry, Event, Trace, TraceError, files_of
-from pipeline.trace.columns import Row
-from pipeline.trace.place import Place
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES
 
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000

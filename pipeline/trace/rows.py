@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafkaproto.api import ApiKey
+from kafkaproto.pipeline.trace import columns
+from kafkaproto.pipeline.trace.columns import NS_PER_MS, Row
+from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.sessions import Sessions
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Entry, Event, Exchange, State
-from pipeline.trace import columns
-from pipeline.trace.columns import NS_PER_MS, Row
-from pipeline.trace.schema import TABLES
-from pipeline.trace.sessions import Sessions
 
 MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
@@ -65,7 +65,7 @@ class Rows:
         """Sequence number of an exchange to what is wrong with it, as who recorded it knows."""
 
     def carried(self) -> Row:
-        """All that entries told that may matter to later ones, as JSON has it. Another `pipeline.trace.place.FORM` where this changes."""
+        """All that entries told that may matter to later ones, as JSON has it. Another `kafkaproto.pipeline.trace.place.FORM` where this changes."""
         return {
             "sessions": self._sessions.carried(),
             "topics": self._known.topics,

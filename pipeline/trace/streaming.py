@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from kafkaproto.pipeline.capture.files import NAMED
+from kafkaproto.pipeline.session import local_session
+from kafkaproto.pipeline.sources import runs_of
+from kafkaproto.pipeline.trace.store import Store, StoreError
+from kafkaproto.pipeline.trace.tables import build, with_spark
 from kafkaproto.trace.format import SUFFIX, TraceError
-from pipeline.capture.files import NAMED
-from pipeline.session import local_session
-from pipeline.sources import runs_of
-from pipeline.trace.store import Store, StoreError
-from pipeline.trace.tables import build, with_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.trace.is_dir():
             runs_of(options.trace)
-            raise TraceError(f"{options.trace} is a file: give the folder that grows, or use pipeline.trace.tables")
+            raise TraceError(
+                f"{options.trace} is a file: give the folder that grows, or use kafkaproto.pipeline.trace.tables"
+            )
         ends = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ends.set())

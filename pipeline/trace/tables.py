@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafkaproto.pipeline.capture import job as captures
+from kafkaproto.pipeline.session import local_session
+from kafkaproto.pipeline.sources import runs_of
+from kafkaproto.pipeline.trace.place import FINGERPRINT, place_in
+from kafkaproto.pipeline.trace.reading import Run, Told, meta_text
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.trace.store import Store, StoreError, can_be_held, folder_of
+from kafkaproto.pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, Written, written
 from kafkaproto.trace.format import TraceError
-from pipeline.capture import job as captures
-from pipeline.session import local_session
-from pipeline.sources import runs_of
-from pipeline.trace.place import FINGERPRINT, place_in
-from pipeline.trace.reading import Run, Told, meta_text
-from pipeline.trace.schema import TABLES, ddl
-from pipeline.trace.store import Store, StoreError, can_be_held, folder_of
-from pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, Written, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,7 @@ Write = Callable[[list[Run], Path], Written]
 def build(
     trace: Path, out: Path, write: Write, ports: Sequence[int] = ()
 ) -> tuple[dict[str, dict[str, int]], list[Told]]:
-    """Bring the tables in `out` up to what `trace` holds. ports: see `pipeline.sources.runs_of`.
+    """Bring the tables in `out` up to what `trace` holds. ports: see `kafkaproto.pipeline.sources.runs_of`.
 
     Returns how many rows were read of each run that has new ones, by table, and what has to be said. Raises TraceError where there is no
     trace at all and StoreError for an `out` that cannot be used; then nothing has changed.

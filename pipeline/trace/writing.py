@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.sources import batches
-from pipeline.trace.reading import PLACE, TOLD, Run, Told
-from pipeline.trace.schema import TABLES
-from pipeline.trace.store import folder_of
+from kafkaproto.pipeline.sources import batches
+from kafkaproto.pipeline.trace.reading import PLACE, TOLD, Run, Told
+from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.store import folder_of
 
 PARTITIONED_BY = ("run", "hour")
 COMPRESSION = "zstd"

@@ -9,8 +9,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from broker.clock import ManualClock
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.describe_client_quotas import DescribeClientQuotasRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.metadata import MetadataRequest

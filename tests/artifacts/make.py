@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from broker.clock import ManualClock
-from broker.testing import TestCluster, cluster
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
@@ -31,7 +31,7 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
-from pipeline.trace import tables
+from kafkaproto.pipeline.trace import tables
 from tests.artifacts.holding import BROKERS, START_MS, ask, contents, expect, expected, pack, recovered, unpack
 from tests.golden.api_runs import alter_quotas
 from tests.golden.batches import COMPRESSED, batch, message_set, values
@@ -195,7 +195,7 @@ def _end_of_an_entry(path: Path, at_least: int) -> int:
 
 
 def make_streams() -> None:
-    from pipeline.session import local_session
+    from kafkaproto.pipeline.session import local_session
     from tests.artifacts.streams import ALERTS, JOURNAL, run_kafka_py, run_live, write
 
     with tempfile.TemporaryDirectory() as scratch, local_session("artifacts", connector=True) as spark:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from broker.journal_topic import DEFAULT_TOPIC
-from broker.testing import TestCluster
-from pipeline.kafka_py.source import KafkaPy
-from pipeline.live.job import Job, Limits, Windows, table
+from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
+from kafkaproto.broker.testing import TestCluster
+from kafkaproto.pipeline.kafka_py.source import KafkaPy
+from kafkaproto.pipeline.live.job import Job, Limits, Windows, table
 
 JOURNAL = DEFAULT_TOPIC
 ALERTS = "throttle-alerts"

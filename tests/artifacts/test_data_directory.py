@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from tests.artifacts.holding import LATER_MS, ask, contents, expected, recovered, unpack
 from tests.golden.batches import batch, values

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.trace import tables
-from pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace import tables
+from kafkaproto.pipeline.trace.schema import TABLES
 from tests.artifacts.holding import unpack
 
 MANIFEST = "_manifest.json"

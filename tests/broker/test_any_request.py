@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from broker.network.mute import MuteState
-from broker.testing.memory import VirtualCluster
 from kafkaproto.api import APIS, codec
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.incremental_alter_configs import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.metadata.assignment import assign, by_turns_of_racks
+from kafkaproto.broker.metadata.assignment import assign, by_turns_of_racks
 
 NO_RACKS: dict[int, str | None] = {0: None, 1: None, 2: None}
 

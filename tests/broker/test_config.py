@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config import (
+from kafkaproto.broker.config import (
     ClusterConfig,
     ConfigError,
     Source,
@@ -15,7 +15,7 @@ from broker.config import (
     split_broker,
     topic_setting,
 )
-from broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS
+from kafkaproto.broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS
 
 
 @pytest.mark.parametrize("table", [BROKER_SETTINGS, TOPIC_SETTINGS], ids=["broker", "topic"])

@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 import pytest
 
-from broker.config import ClusterConfig, ConfigError
-from broker.errors import KafkaError
-from broker.metadata.controller import Controller, topic_name_is_legal
-from broker.metadata.image import NO_LEADER, BrokerState, Image, PartitionState
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.config import ClusterConfig, ConfigError
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.controller import Controller, topic_name_is_legal
+from kafkaproto.broker.metadata.image import NO_LEADER, BrokerState, Image, PartitionState
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.error_codes import ErrorCode
 
 

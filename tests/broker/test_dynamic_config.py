@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.alter_configs import AlterableConfig as OldConfig
 from kafkaproto.messages.alter_configs import AlterConfigsRequest
 from kafkaproto.messages.alter_configs import AlterConfigsResource as OldResource

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import records
 from tests.support.scene import base_offsets, fill, only, topic_ids, whole_batches
 from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes

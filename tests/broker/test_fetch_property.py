@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.scene import fill, hold, replica, topic_ids
 from tests.support.wire import batch_of_bytes, fetch, flat
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import Compression
 from tests.differential.batches import made
 from tests.support.broker.replication_quotas import LEADER, set_list, set_rate

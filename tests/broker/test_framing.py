@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.network.connection import FRAMES_PER_TURN
-from broker.network.mute import MuteState
-from broker.registry import REGISTRY, Registration
-from broker.testing.memory import VirtualCluster
 from kafkaproto.api import APIS
+from kafkaproto.broker.network.connection import FRAMES_PER_TURN
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.registry import REGISTRY, Registration
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from tests.support.wire import batch, errors, fetch, metadata, produce, produced
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.errors import KafkaError
-from broker.quota.entities import QuotaEntity
-from broker.testing import DEFAULT, async_cluster, cluster
-from broker.testing.threaded import TestCluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.entities import QuotaEntity
+from kafkaproto.broker.testing import DEFAULT, async_cluster, cluster
+from kafkaproto.broker.testing.threaded import TestCluster
 
 
 def test_a_condition_may_ask_the_cluster_itself() -> None:

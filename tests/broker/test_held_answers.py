@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from broker.faults.rules import ForcedThrottle
-from broker.network.mute import MuteState
-from broker.release import RELEASES, holds_back
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.release import RELEASES, holds_back
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from tests.support.wire import batch, errors, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
 
 

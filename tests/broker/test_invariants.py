@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.quota.windows import SampledRate
-from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.api import APIS, codec
+from kafkaproto.broker.quota.windows import SampledRate
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import batches, complete_bytes
 from tests.support.offered import OFFERED
 from tests.support.scene import hold, release, replica

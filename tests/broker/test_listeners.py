@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config import ClusterConfig, ConfigError
-from broker.listeners import Listener, listeners_of, parse_endpoints
+from kafkaproto.broker.config import ClusterConfig, ConfigError
+from kafkaproto.broker.listeners import Listener, listeners_of, parse_endpoints
 
 
 def of(broker_id: int = 0, **settings: str) -> list[Listener]:

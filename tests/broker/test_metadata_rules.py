@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing.memory import LISTENER, VirtualCluster
+from kafkaproto.broker.testing.memory import LISTENER, VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.create_topics import (
     CreatableReplicaAssignment,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.metrics import CONTROLLER, MetricName, snapshot
-from broker.quota.entities import QuotaEntity
-from broker.testing import cluster as running_cluster
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.metrics import CONTROLLER, MetricName, snapshot
+from kafkaproto.broker.quota.entities import QuotaEntity
+from kafkaproto.broker.testing import cluster as running_cluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.scene import fill, hold, three
 from tests.support.wire import batch, batch_of_bytes, fetch, limit, produce_of_bytes
 

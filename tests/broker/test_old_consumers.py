@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.scene import replica, three, topic_ids
 from tests.support.wire import batch, errors, fetch, produce
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker.handlers import fetch as fetch_handler
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.handlers import fetch as fetch_handler
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.wire import batch, fetch, metadata, produce
 
 

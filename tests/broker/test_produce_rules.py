@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from broker.metadata.image import INTERNAL_TOPICS
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import NewRecord, build_batch, read_header, records

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.cluster import Cluster
-from broker.registry import REGISTRY
-from broker.release import RELEASES, ranges_of
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.registry import REGISTRY
+from kafkaproto.broker.release import RELEASES, ranges_of
 
 
 @pytest.mark.rule("M-9")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from broker.errors import KafkaError
-from broker.replication.partition import Partition
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, produce, produced, sizes
 
 

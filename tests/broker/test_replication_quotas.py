@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from broker.errors import KafkaError
-from broker.quota.replication_quotas import ReplicationQuota, answer_bytes
-from broker.testing.memory import VirtualCluster
 from kafkaproto.api import codec
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, answer_bytes
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from tests.support.broker.replication_quotas import FOLLOWER, LEADER, set_list, set_rate
 from tests.support.broker.slow_replication import SlowFollower

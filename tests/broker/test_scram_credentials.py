@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
 from tests.support.scene import answered_at, fill, topic_ids
 from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes

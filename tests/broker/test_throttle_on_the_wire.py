@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.network.mute import MuteState
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.produce import ProduceRequest
 from tests.support.wire import (

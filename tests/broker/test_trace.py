@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from broker import apis
-from broker.clock import monotonic_ns
-from broker.faults.rules import ForcedThrottle
-from broker.log.files import FileRange, MemoryBudget, open_temporary_file
-from broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
-from broker.trace import _heads
 from kafkaproto.api import ApiKey
+from kafkaproto.broker import apis
+from kafkaproto.broker.clock import monotonic_ns
+from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_temporary_file
+from kafkaproto.broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
+from kafkaproto.broker.trace import _heads
 from kafkaproto.flat import uvarint
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header

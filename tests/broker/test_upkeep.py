@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config import ClusterConfig
-from broker.errors import KafkaError
-from broker.log.files import FileRange
-from broker.log.rolling import SegmentTime
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.config import ClusterConfig
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.log.rolling import SegmentTime
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import NewRecord, build_batch
 from tests.support.scene import fill, hold, release, replica
 from tests.support.wire import batch

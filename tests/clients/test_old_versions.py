@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from broker.testing import TestCluster, cluster
+from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.records.batch import NewRecord
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 

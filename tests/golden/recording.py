@@ -26,16 +26,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from broker import metrics
-from broker.clock import ManualClock
-from broker.faults import rules
-from broker.log.files import FileRange
-from broker.network import connection as connections
-from broker.quota.store import QuotaAlteration, QuotaOp
-from broker.server.tracing import TOGETHER, meta_of
-from broker.testing.memory import LISTENER, MemoryClient, VirtualCluster
-from broker.trace import Recorder
 from kafkaproto.api import APIS
+from kafkaproto.broker import metrics
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.faults import rules
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.network import connection as connections
+from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
+from kafkaproto.broker.server.tracing import TOGETHER, meta_of
+from kafkaproto.broker.testing.memory import LISTENER, MemoryClient, VirtualCluster
+from kafkaproto.broker.trace import Recorder
 from kafkaproto.trace import format as trace_format
 from tests.golden.fitting import fitted
 

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
-from broker.config import ClusterConfig
-from broker.errors import KafkaError
-from broker.quota.client_quotas import ClientQuotas
-from broker.quota.connection_quotas import ConnectionQuotas
-from broker.quota.entities import QuotaEntity
-from broker.quota.mutations import MutationQuotas
-from broker.quota.store import ClientQuotaStore, FilterComponent, QuotaAlteration, QuotaOp
-from broker.quota.token_bucket import TokenBucket, refill_ms
-from broker.quota.windows import SampledRate, throttle_ms
-from broker.timers import Timers
+from kafkaproto.broker.config import ClusterConfig
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
+from kafkaproto.broker.quota.entities import QuotaEntity
+from kafkaproto.broker.quota.mutations import MutationQuotas
+from kafkaproto.broker.quota.store import ClientQuotaStore, FilterComponent, QuotaAlteration, QuotaOp
+from kafkaproto.broker.quota.token_bucket import TokenBucket, refill_ms
+from kafkaproto.broker.quota.windows import SampledRate, throttle_ms
+from kafkaproto.broker.timers import Timers
 from tests.support.oracle.quotas import QuotaOracle
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
-from broker.metrics import snapshot
-from broker.quota.replication_quotas import ReplicationQuota
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.metrics import snapshot
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.oracle.quotas import QuotaOracle
 from tests.support.wire import limit, produce_of_bytes
 

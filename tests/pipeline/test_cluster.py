@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import pack
-from pipeline.session import cache_folder
-from pipeline.trace import tables as job
-from pipeline.trace.schema import TABLES
+from kafkaproto.pipeline import pack
+from kafkaproto.pipeline.session import cache_folder
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.schema import TABLES
 from tests.support.pipeline.exchanges import fetched, named, talk, versions
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.tables import rows
@@ -116,15 +116,15 @@ def test_the_readmes_commands_make_the_same_tables_on_a_cluster(environment: dic
         assert rows(out, table) == rows(tmp_path / "other", table)
 
 
-def test_the_archive_has_of_the_broker_only_what_the_pipeline_imports_and_stands_alone(tmp_path: Path) -> None:
+def test_the_archive_is_the_package_and_stands_alone(tmp_path: Path) -> None:
     archive = tmp_path / "k.zip"
     names = pack.pack(archive)
-    assert {name for name in names if name.startswith("broker/")} == {
-        "broker/__init__.py",
-        "broker/quota/__init__.py",
-        "broker/quota/windows.py",
-    }
-    program = "import broker, kafkaproto, pipeline.trace.tables, pipeline.trace.answers.what_if as w; print(w.__file__, broker.__file__)"
+    assert {name.partition("/")[0] for name in names} == {"kafkaproto"}
+    assert {"kafkaproto/broker/quota/windows.py", "kafkaproto/pipeline/trace/report/page.html.j2"} <= set(names)
+    program = (
+        "import kafkaproto.broker as b, kafkaproto.pipeline.trace.tables, kafkaproto.pipeline.trace.answers.what_if as w;"
+        "print(w.__file__, b.__file__)"
+    )
     command = [
         sys.executable,
         "-S",

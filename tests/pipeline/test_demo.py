@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.quota.windows import SampledRate
-from pipeline.demo import __main__ as demo
-from pipeline.demo.table import BEGIN, END, Cell, Progress, Step, markdown, same, within, write_readme
+from kafkaproto.broker.quota.windows import SampledRate
+from kafkaproto.pipeline.demo import __main__ as demo
+from kafkaproto.pipeline.demo.table import BEGIN, END, Cell, Progress, Step, markdown, same, within, write_readme
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def test_the_exit_status_is_1_when_one_cell_differs(
     def run(brokers: object, progress: Progress) -> list[Cell]:
         return [same("a", 1, 1), same("b", 1, seen)]
 
-    monkeypatch.setattr("pipeline.demo.limits.run", run)
+    monkeypatch.setattr("kafkaproto.pipeline.demo.limits.run", run)
     assert demo.main(["--only", "limits"]) == status
     out, _ = capsys.readouterr()
     assert ("DIFFERS" in out) == bool(status)
@@ -70,7 +70,7 @@ def test_the_steps_are_modules_with_a_run() -> None:
 def test_steps_without_spark_run_as_a_user_runs_them() -> None:
     only = ["--only", "groups", "--only", "racks", "--only", "limits"]
     result = subprocess.run(
-        [sys.executable, "-m", "pipeline.demo", *only],
+        [sys.executable, "-m", "kafkaproto.pipeline.demo", *only],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -84,7 +84,7 @@ def test_steps_without_spark_run_as_a_user_runs_them() -> None:
 
 @pytest.mark.rule("Q-6")
 def test_the_yardstick_takes_what_the_windows_give_and_nothing_else() -> None:
-    from pipeline.demo.quotas import QUOTA, Answer, wrong
+    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, wrong
 
     rate, now_ms, answers = SampledRate(), 0.0, []
     for _ in range(58):
@@ -104,7 +104,7 @@ def test_the_yardstick_takes_what_the_windows_give_and_nothing_else() -> None:
 
 @pytest.mark.rule("Q-13")
 def test_the_yardstick_takes_a_throttled_fetch_back() -> None:
-    from pipeline.demo.quotas import QUOTA, Answer, wrong
+    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, wrong
 
     rate, now_ms, answers, left = SampledRate(), 0.0, [], 140
     while left:

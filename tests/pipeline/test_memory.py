@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from benchmarks import synthetic
-from pipeline.capture import job as capture_job
-from pipeline.capture.reading import runs_of as captures_of
-from pipeline.trace import reading
+from kafkaproto.pipeline.capture import job as capture_job
+from kafkaproto.pipeline.capture.reading import runs_of as captures_of
+from kafkaproto.pipeline.trace import reading
 from tests.support.pipeline.exchanges import fetched, named, produced, talk
 from tests.support.pipeline.wire import Wire
 

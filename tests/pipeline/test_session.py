@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from pipeline.session import JvmGone
+from kafkaproto.pipeline.session import JvmGone
 
 DIES = """
 import os, signal
-from pipeline.session import local_session
+from kafkaproto.pipeline.session import local_session
 
 with local_session("dies") as spark:
     pools = spark._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.replication.partition import Partition
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tests.simulation.client import UNSURE, Client, E, TopicPartition

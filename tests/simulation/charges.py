@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from broker import apis
-from broker.registry import NoAnswer
+from kafkaproto.broker import apis
+from kafkaproto.broker.registry import NoAnswer
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from tests.simulation.quotas import FETCH, Asked
 

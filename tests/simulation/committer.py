@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.errors import KafkaError
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

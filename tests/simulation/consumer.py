@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.replication.partition import Partition
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.messages.fetch import ForgottenTopic
 from kafkaproto.records.batch import batches, complete_bytes, read_header
 from kafkaproto.records.batch import records as records_of

@@ -12,9 +12,9 @@ import os
 from collections.abc import Callable
 from functools import partial
 
-from broker.dynamic_config import BrokerResource, Change, Operation, TopicResource, change
-from broker.errors import KafkaError
-from broker.quota.replication_quotas import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
+from kafkaproto.broker.dynamic_config import BrokerResource, Change, Operation, TopicResource, change
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.replication_quotas import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from tests.simulation.disk import BROKEN, FULL
 from tests.simulation.world import BROKERS, MOST_TOPICS, World
 from tests.support.scene import hold, release

@@ -1,4 +1,4 @@
-"""Who shares a quota with whom, and which bound holds: Q-8 and Q-9 rung by rung, to judge `broker.quota.precedence`.
+"""Who shares a quota with whom, and which bound holds: Q-8 and Q-9 rung by rung, to judge `kafkaproto.broker.quota.precedence`.
 
 Imports nothing of what it judges; knows names and values only.
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.records.batch import Record, records
 
 Key = bytes | None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from broker.cluster import Cluster
-from broker.metadata.image import Topic
-from broker.replication.partition import Partition
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.metadata.image import Topic
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.records.batch import check_crc
 
 

@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from broker.log.files import FileRange
-from broker.testing.memory import LISTENER, Answered, MemoryClient
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.testing.memory import LISTENER, Answered, MemoryClient
 from kafkaproto.frame import LENGTH_BYTES
 from tests.simulation.quotas import Asked
 from tests.simulation.world import World

@@ -12,31 +12,31 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from broker import apis
-from broker.continuity import Continuity
-from broker.durable import recovery, remembered
-from broker.fetch.delayed_fetch import DelayedFetch
-from broker.fetch.read import PartitionFetch, Reader
-from broker.fetch.session import IncrementalContext
-from broker.log import compaction, retention
-from broker.log.errors import StorageError
-from broker.log.producer_state import ProducerStates
-from broker.log.replica_log import Appended, LogState, ReplicaLog
-from broker.metadata import controller
-from broker.metadata.image import PartitionState
-from broker.network.connection import Connection
-from broker.node import Node
-from broker.quota import precedence
-from broker.quota.charges import NOT_THROTTLED
-from broker.quota.client_quotas import QuotaManager
-from broker.quota.mutations import MutationQuotas
-from broker.quota.precedence import Levels, level_of
-from broker.quota.replication_quotas import ReplicationQuota
-from broker.quota.sensors import ClientSensors
-from broker.replication.delayed_partitions import AwaitedAppend
-from broker.replication.fetcher import Pull, ReplicaFetcher
-from broker.replication.partition import Partition
-from broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker import apis
+from kafkaproto.broker.continuity import Continuity
+from kafkaproto.broker.durable import recovery, remembered
+from kafkaproto.broker.fetch.delayed_fetch import DelayedFetch
+from kafkaproto.broker.fetch.read import PartitionFetch, Reader
+from kafkaproto.broker.fetch.session import IncrementalContext
+from kafkaproto.broker.log import compaction, retention
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.producer_state import ProducerStates
+from kafkaproto.broker.log.replica_log import Appended, LogState, ReplicaLog
+from kafkaproto.broker.metadata import controller
+from kafkaproto.broker.metadata.image import PartitionState
+from kafkaproto.broker.network.connection import Connection
+from kafkaproto.broker.node import Node
+from kafkaproto.broker.quota import precedence
+from kafkaproto.broker.quota.charges import NOT_THROTTLED
+from kafkaproto.broker.quota.client_quotas import QuotaManager
+from kafkaproto.broker.quota.mutations import MutationQuotas
+from kafkaproto.broker.quota.precedence import Levels, level_of
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
+from kafkaproto.broker.quota.sensors import ClientSensors
+from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
+from kafkaproto.broker.replication.fetcher import Pull, ReplicaFetcher
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.run import Broken, simulate
 

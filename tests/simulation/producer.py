@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker.replication.partition import Partition
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.records.batch import BatchHeader, Compression, NewRecord, build_batch, read_header
 from tests.simulation.client import MOVED, UNSURE, Client, E, TopicPartition
 from tests.simulation.line import Line

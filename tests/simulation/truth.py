@@ -9,9 +9,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from broker.cluster import Cluster
-from broker.metadata.image import NO_LEADER, Image, PartitionState, Topic
-from broker.replication.partition import Partition
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState, Topic
+from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.records.batch import BatchHeader, records
 from tests.simulation.keys import Keys
 

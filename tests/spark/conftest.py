@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.testing import TestCluster, cluster
-from pipeline import session
+from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.pipeline import session
 
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from broker.testing import TestCluster
+from kafkaproto.broker.testing import TestCluster
+from kafkaproto.pipeline.kafka_py.source import KafkaPy
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression
-from pipeline.kafka_py.source import KafkaPy
 from tests.support.conformance.real_kafka import RealKafka
 
 pytestmark = [
@@ -369,11 +369,11 @@ def _transactions(producer: Any) -> None:
 
 def _compacted(producer: Any, servers: str) -> None:
     """The same few keys again and again, until the cleaner has been there."""
+    from kafkaproto.pipeline.kafka_py.client import Client
+    from kafkaproto.pipeline.kafka_py.fetching import fetch
+    from kafkaproto.pipeline.kafka_py.offsets import Range
+    from kafkaproto.pipeline.kafka_py.options import source_settings
     from kafkaproto.records.entries import records
-    from pipeline.kafka_py.client import Client
-    from pipeline.kafka_py.fetching import fetch
-    from pipeline.kafka_py.offsets import Range
-    from pipeline.kafka_py.options import source_settings
 
     made = source_settings({"kafka.bootstrap.servers": servers, "subscribe": "compacted"}, streaming=False)
     for i in range(COMPACTED):

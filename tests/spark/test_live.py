@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from broker.journal_topic import DEFAULT_TOPIC
-from broker.testing import TestCluster, cluster
-from pipeline.live.__main__ import main
-from pipeline.live.job import CLIENT_ID, Job, Limits, Windows, claim, table
+from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
+from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.pipeline.live.__main__ import main
+from kafkaproto.pipeline.live.job import CLIENT_ID, Job, Limits, Windows, claim, table
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = [
@@ -134,7 +134,7 @@ def run(spark: Any, kafka: TestCluster, folder: Path) -> None:
 def watch(kafka: TestCluster, folder: Path) -> str:
     """The command, until it has printed an alert and was told to end; what it printed."""
     options = ["--checkpoint", str(folder), "--every-s", "1", "--window-s", str(WINDOWS.window_s), "--lag", "20"]
-    command = [sys.executable, "-m", "pipeline.live", kafka.bootstrap, *options]
+    command = [sys.executable, "-m", "kafkaproto.pipeline.live", kafka.bootstrap, *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     printed = ""
     try:

@@ -11,17 +11,17 @@ import struct
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.testing import async_cluster
-from broker.testing.memory import key_of
 from kafkaproto.api import codec
+from kafkaproto.broker.testing import async_cluster
+from kafkaproto.broker.testing.memory import key_of
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from broker.server.channel import Channel
-    from broker.testing import AsyncTestCluster
+    from kafkaproto.broker.server.channel import Channel
+    from kafkaproto.broker.testing import AsyncTestCluster
 
 PATIENCE_SECONDS = 10.0
 SMALL_BUFFER_BYTES = 4096

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from broker.replication.fetcher import ReplicaFetcher
-from broker.replication.partition import Partition
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.replication.fetcher import ReplicaFetcher
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import BatchHeader, batches, complete_bytes
 from tests.support.wire import batch, flat, produce, produced
 

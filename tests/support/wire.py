@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from broker.quota.entities import parse_entity
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.quota.entities import parse_entity
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.trace.audit.rule import NAMES
+from kafkaproto.pipeline.trace.audit.rule import NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pipeline.trace.audit.rule import Tables
+    from kafkaproto.pipeline.trace.audit.rule import Tables
 
 MOST_ROWS = 1000
 """Of one table of an answer; who wants more asks its query."""

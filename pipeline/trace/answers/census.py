@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkaproto import releases
-from pipeline.trace.answers.answer import FAMILY, Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pipeline.trace.audit.rule import Tables
+    from kafkaproto.pipeline.trace.audit.rule import Tables
 
 OLDEST = "2.1"
 """The oldest release that is asked about: what is older has no client that anybody runs."""

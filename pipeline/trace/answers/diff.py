@@ -5,7 +5,7 @@ For a client or a broker that was changed between them. Client-ids are taken wit
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Query
 
 FEWEST = 30
 """Requests on both sides before their sizes and times are compared."""

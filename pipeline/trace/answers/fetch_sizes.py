@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import FAMILY, WHOLE, Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import FAMILY, WHOLE, Answer, Query
 
 CONSUMING = f"api = 'Fetch' AND coalesce(replica_id, -1) < 0 AND {WHOLE}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
 PARTS = """
     WITH parts AS (

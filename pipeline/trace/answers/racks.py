@@ -5,7 +5,7 @@ Racks of brokers are told by the recorder or by answers; which replicas were in 
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
 WHERE = """
     WITH racks AS (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import GIVEN_UP, Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import GIVEN_UP, Answer, Query
 
 FACTS = f"""
     WITH told AS (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import FAMILY, Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 
 NAMES = "names AS (SELECT run, conn, min(client_id) AS client_id FROM requests GROUP BY run, conn)"
 """SQL: whose a connection is: few rows, so that no table of requests has to be joined with one of partitions."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from broker.quota.windows import SampledRate
+from kafkaproto.broker.quota.windows import SampledRate
 
 LOOKAHEAD = 10_000
 """Requests of one client that may lie between two that change places, because one connection waits longer than the other."""

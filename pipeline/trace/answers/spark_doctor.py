@@ -5,7 +5,7 @@ Spark's consumers are known by their client-ids (`consumer-<group>-executor-<n>`
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import WHOLE, Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import WHOLE, Answer, Query
 
 CLIENT = "client_id RLIKE '-executor-[0-9]+$'"
 NAME = "regexp_replace(regexp_extract(client_id, '^(?:consumer-)?(.*)-executor-[0-9]+$', 1), '(spark-kafka-[a-z]+)-([0-9a-f]{8})[-0-9a-f]*', '$1-$2')"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.trace.answers.answer import Answer, Query
+from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
 FOR_LONG_MS = 60_000
 """Spark's admin client and many others give up after this (default.api.timeout.ms)."""

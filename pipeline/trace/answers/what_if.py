@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS
 from kafkaproto import releases
-from pipeline.trace.answers.answer import GIVEN_UP, Answer, Query
-from pipeline.trace.answers.replay import Replay, Request
+from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS
+from kafkaproto.pipeline.trace.answers.answer import GIVEN_UP, Answer, Query
+from kafkaproto.pipeline.trace.answers.replay import Replay, Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pipeline.trace.audit.rule import Tables
+    from kafkaproto.pipeline.trace.audit.rule import Tables
 
 MB = 1_000_000
 QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)

@@ -13,13 +13,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.session import local_session
-from pipeline.trace.audit import conversation, durability, limits, metadata, offsets, sessions, throttling, transactions
-from pipeline.trace.audit.command import ALL_HOLD, FAILED, UNREADABLE, WARNED, Arguments, to_the_end
-from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
-from pipeline.trace.progress import Progress
-from pipeline.trace.store import Store, StoreError
-from pipeline.trace.tables import build, with_spark
+from kafkaproto.pipeline.session import local_session
+from kafkaproto.pipeline.trace.audit import (
+    conversation,
+    durability,
+    limits,
+    metadata,
+    offsets,
+    sessions,
+    throttling,
+    transactions,
+)
+from kafkaproto.pipeline.trace.audit.command import ALL_HOLD, FAILED, UNREADABLE, WARNED, Arguments, to_the_end
+from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Rule, Tables, outcome
+from kafkaproto.pipeline.trace.progress import Progress
+from kafkaproto.pipeline.trace.store import Store, StoreError
+from kafkaproto.pipeline.trace.tables import build, with_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

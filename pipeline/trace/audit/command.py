@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
+from kafkaproto.pipeline.trace.store import StoreError
 from kafkaproto.trace.format import TraceError
-from pipeline.trace.store import StoreError
 
 ALL_HOLD, WARNED, FAILED, UNREADABLE, UNFINISHED = 0, 1, 2, 3, 4
 STATUSES = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ALL, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
+from kafkaproto.pipeline.trace.audit.rule import ALL, ERROR, EVER_NS, NAMED, NEVER_NS, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.capture import files as captures
-from pipeline.capture.conversation import SEQ_PER_PACKET
-from pipeline.trace.schema import TABLES
-from pipeline.trace.tables import read
+from kafkaproto.pipeline.capture import files as captures
+from kafkaproto.pipeline.capture.conversation import SEQ_PER_PACKET
+from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.tables import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

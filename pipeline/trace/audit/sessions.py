@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, HELD, Rule, Tables
+from kafkaproto.pipeline.trace.audit.rule import ERROR, HELD, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

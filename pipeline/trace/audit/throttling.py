@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.trace.audit.rule import ERROR, HELD, INT32_MAX, Rule, Tables
+from kafkaproto.pipeline.trace.audit.rule import ERROR, HELD, INT32_MAX, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,7 +27,7 @@ def muted(tables: Tables) -> DataFrame:
 
 
 def how_long(tables: Tables) -> DataFrame:
-    """The arithmetic of `broker.quota.windows`: doubles in the same order, halves rounded upwards. What was forced, or of which nobody
+    """The arithmetic of `kafkaproto.broker.quota.windows`: doubles in the same order, halves rounded upwards. What was forced, or of which nobody
     told why, has no formula; that the answer tells what was decided is checked of all."""
     return tables.sql(f"""
         WITH exact AS (

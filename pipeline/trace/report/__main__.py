@@ -20,10 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafkaproto import releases
-from kafkaproto.trace.format import TraceError
-from pipeline.session import local_session
-from pipeline.sources import runs_of
-from pipeline.trace.answers import (
+from kafkaproto.pipeline.session import local_session
+from kafkaproto.pipeline.sources import runs_of
+from kafkaproto.pipeline.trace.answers import (
     census,
     diff,
     fetch_sizes,
@@ -36,15 +35,26 @@ from pipeline.trace.answers import (
     throttles,
     what_if,
 )
-from pipeline.trace.answers.answer import Answer, Found, found
-from pipeline.trace.audit.__main__ import RULES, as_json, asked, left_out, of_each_run, remarks, status, text, verdict
-from pipeline.trace.audit.command import Arguments, to_the_end
-from pipeline.trace.audit.rule import NAMES, Outcome, Tables
-from pipeline.trace.progress import Progress
-from pipeline.trace.report.frames import exchanges
-from pipeline.trace.report.page import Facts, number, page, parquet_name
-from pipeline.trace.store import MANIFEST, Store, StoreError
-from pipeline.trace.tables import build, read, with_spark
+from kafkaproto.pipeline.trace.answers.answer import Answer, Found, found
+from kafkaproto.pipeline.trace.audit.__main__ import (
+    RULES,
+    as_json,
+    asked,
+    left_out,
+    of_each_run,
+    remarks,
+    status,
+    text,
+    verdict,
+)
+from kafkaproto.pipeline.trace.audit.command import Arguments, to_the_end
+from kafkaproto.pipeline.trace.audit.rule import NAMES, Outcome, Tables
+from kafkaproto.pipeline.trace.progress import Progress
+from kafkaproto.pipeline.trace.report.frames import exchanges
+from kafkaproto.pipeline.trace.report.page import Facts, number, page, parquet_name
+from kafkaproto.pipeline.trace.store import MANIFEST, Store, StoreError
+from kafkaproto.pipeline.trace.tables import build, read, with_spark
+from kafkaproto.trace.format import TraceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -258,7 +268,7 @@ def _facts(run: str, notes: list[str], wanted: Wanted, results: dict[tuple[str, 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: see `pipeline.trace.audit.command.STATUSES`."""
+    """Exit status: see `kafkaproto.pipeline.trace.audit.command.STATUSES`."""
     parser = Arguments("kafkaproto report", "What recorded traffic says, as one page.")
     parser.add_argument(
         "trace", type=Path, help="a folder with files *.kptrace or captures, one such file, or a folder of tables"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from kafkaproto.api import codec
 from kafkaproto.errors import ProtocolError
+from kafkaproto.pipeline.sources import entries, runs_of
+from kafkaproto.pipeline.trace.audit.rule import Outcome
+from kafkaproto.pipeline.trace.reading import Run
 from kafkaproto.places import Place, places
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Exchange, TraceError
-from pipeline.sources import entries, runs_of
-from pipeline.trace.audit.rule import Outcome
-from pipeline.trace.reading import Run
 
 MOST_LINES = 60
 LONGEST_VALUE = 100

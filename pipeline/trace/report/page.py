@@ -14,10 +14,10 @@ from markupsafe import Markup, escape
 
 from kafkaproto import releases
 from kafkaproto.api import APIS
-from pipeline.trace.answers.answer import Answer, Found
-from pipeline.trace.answers.census import BREAKS, UNKNOWN, WORKS
-from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, Outcome
-from pipeline.trace.report import figures
+from kafkaproto.pipeline.trace.answers.answer import Answer, Found
+from kafkaproto.pipeline.trace.answers.census import BREAKS, UNKNOWN, WORKS
+from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, Outcome
+from kafkaproto.pipeline.trace.report import figures
 
 Tables = Mapping[tuple[str, str], Found]
 """(answer, query) to what was found."""

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from broker.errors import KafkaError
-from broker.metadata.image import NO_LEADER
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import NO_LEADER
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import NewRecord, batches, build_batch, records
 from tests.support.broker.lives import Lives, commit, committed, leader
 from tests.support.scene import replica

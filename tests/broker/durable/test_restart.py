@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.durable import ledger
-from broker.dynamic_config import BrokerResource, Change, change
-from broker.errors import KafkaError
-from broker.log.errors import StorageError
-from broker.testing import cluster
+from kafkaproto.broker.durable import ledger
+from kafkaproto.broker.dynamic_config import BrokerResource, Change, change
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.testing import cluster
 from kafkaproto.records.batch import NewRecord, build_batch
 from tests.support.broker.lives import Lives, commit, committed, leader, values, write
 from tests.support.scene import elect, fill, hold, replica

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import ConfigError
-from broker.durable.facts import Facts
-from broker.log.errors import StorageError
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.durable.facts import Facts
+from kafkaproto.broker.log.errors import StorageError
 from tests.support.broker.lives import Lives, values, write
 from tests.support.scene import replica
 

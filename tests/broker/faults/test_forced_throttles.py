@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from broker.faults.rules import ForcedThrottle
-from broker.network.mute import MuteState
-from broker.testing import cluster as started
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.testing import cluster as started
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from broker.faults.rules import ForcedThrottle
-from broker.quota.entities import DEFAULT, QuotaEntity
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.wire import limit, metadata, produce_of_bytes
 
 

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from broker.fetch.session import (
+from kafkaproto.broker.fetch.session import (
     Answer,
     IncrementalContext,
     PartitionRequest,

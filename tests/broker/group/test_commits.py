@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.group.offsets import CommittedOffset, PartitionKey
-from broker.group.results import LeavingMember
-from broker.group.subscription import subscribed_topics
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.results import LeavingMember
+from kafkaproto.broker.group.subscription import subscribed_topics
 from tests.support.broker.group_bench import DELAY_MS, Bench, subscription
 
 METADATA_TOO_LARGE, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING = 12, 22, 25, 27

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker.cluster import java_hash
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.cluster import java_hash
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.heartbeat import HeartbeatRequest

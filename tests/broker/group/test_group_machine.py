@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from broker.group.results import LeavingMember
+from kafkaproto.broker.group.results import LeavingMember
 from tests.support.broker.group_bench import Answers, Bench
 
 PROTOCOLS = ((("range", b"1"), ("rr", b"1")), (("rr", b"2"), ("range", b"2")), (("range", b"3"),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.group.results import JoinResult, LeavingMember
+from kafkaproto.broker.group.results import JoinResult, LeavingMember
 from tests.support.broker.group_bench import DELAY_MS, Bench
 
 INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCING = 23, 24, 25, 26, 27

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.group.results import LeavingMember
+from kafkaproto.broker.group.results import LeavingMember
 from tests.support.broker.group_bench import DELAY_MS, SESSION_MS, Bench
 
 ILLEGAL_GENERATION, INCONSISTENT, UNKNOWN_MEMBER, REBALANCING, FENCED = 22, 23, 25, 27, 82

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.group.results import LeavingMember
+from kafkaproto.broker.group.results import LeavingMember
 from tests.support.broker.group_bench import DELAY_MS, SESSION_MS, Bench
 
 NOT_COORDINATOR, ILLEGAL_GENERATION, INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, REBALANCING = 16, 22, 23, 24, 25, 27

@@ -13,12 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from broker.log import index as index_module
-from broker.log import store as store_module
-from broker.log.compaction import CleaningLimits, Shared, clean, cleanable
-from broker.log.replica_log import ReplicaLog
-from broker.log.retention import RetentionLimits, expire
-from broker.log.store import FileRange, MemoryBudget, Store
+from kafkaproto.broker.log import index as index_module
+from kafkaproto.broker.log import store as store_module
+from kafkaproto.broker.log.compaction import CleaningLimits, Shared, clean, cleanable
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.retention import RetentionLimits, expire
+from kafkaproto.broker.log.store import FileRange, MemoryBudget, Store
 from kafkaproto.records.batch import NewRecord, Record, batches, build_batch, complete_bytes, read_header, records
 from tests.support.broker.batches import NOW_MS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.log.epochs import UNDEFINED_END, EpochCache
+from kafkaproto.broker.log.epochs import UNDEFINED_END, EpochCache
 
 
 def cache(entries: dict[int, int]) -> EpochCache:

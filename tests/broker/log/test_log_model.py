@@ -13,11 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from broker.log import index as index_module
-from broker.log import store as store_module
-from broker.log.errors import OffsetOutOfRange
-from broker.log.replica_log import LogSlice, ReplicaLog
-from broker.log.store import FileRange, MemoryBudget, Store
+from kafkaproto.broker.log import index as index_module
+from kafkaproto.broker.log import store as store_module
+from kafkaproto.broker.log.errors import OffsetOutOfRange
+from kafkaproto.broker.log.replica_log import LogSlice, ReplicaLog
+from kafkaproto.broker.log.store import FileRange, MemoryBudget, Store
 from kafkaproto.records.batch import read_header
 from tests.support.broker.batches import NOW_MS, batch
 

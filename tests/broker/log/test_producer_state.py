@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.log.errors import InvalidBatch
-from broker.log.producer_state import ProducerStates
+from kafkaproto.broker.log.errors import InvalidBatch
+from kafkaproto.broker.log.producer_state import ProducerStates
 from kafkaproto.records.batch import BatchHeader
 
 PRODUCER = 1

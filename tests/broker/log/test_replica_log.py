@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from broker.log.errors import InvalidBatch, OffsetOutOfRange, StorageError
-from broker.log.replica_log import LogSlice, ReplicaLog
-from broker.log.store import FileRange, MemoryBudget, Store
-from broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.log.errors import InvalidBatch, OffsetOutOfRange, StorageError
+from kafkaproto.broker.log.replica_log import LogSlice, ReplicaLog
+from kafkaproto.broker.log.store import FileRange, MemoryBudget, Store
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.records.batch import check_crc, read_header, records
 from tests.support.broker.batches import NOW_MS, batch
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.log import files
-from broker.log.errors import StorageError
-from broker.log.named_files import FEWEST_OPEN, FilePool, SegmentFolder
-from broker.log.store import SMALL_SEGMENT_BYTES, FileRange, MemoryBudget, Store
+from kafkaproto.broker.log import files
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.named_files import FEWEST_OPEN, FilePool, SegmentFolder
+from kafkaproto.broker.log.store import SMALL_SEGMENT_BYTES, FileRange, MemoryBudget, Store
 
 PLENTY = 1 << 30
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.log.replica_log import ReplicaLog
-from broker.log.store import MemoryBudget, Store
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.store import MemoryBudget, Store
 from kafkaproto.records.batch import Compression, NewRecord, build_batch, read_header
 from tests.support.broker.batches import NOW_MS, batch
 

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from broker.log.errors import InvalidBatch
-from broker.log.validation import TopicLimits, Valid, validate
+from kafkaproto.broker.log.errors import InvalidBatch
+from kafkaproto.broker.log.validation import TopicLimits, Valid, validate
 from kafkaproto.records.batch import Compression, NewRecord, build_batch, check_crc, read_header, records
 from tests.support.broker.batches import NOW_MS, batch
 

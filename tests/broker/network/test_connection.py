@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from broker import apis
-from broker.clock import ManualClock
-from broker.cluster import Cluster
-from broker.network.connection import FRAMES_PER_TURN, TURN_MS, Connection
-from broker.network.frames import BufferPool
-from broker.network.mute import MuteState
-from broker.registry import DelayedOperation, RequestContext
+from kafkaproto.broker import apis
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.network.connection import FRAMES_PER_TURN, TURN_MS, Connection
+from kafkaproto.broker.network.frames import BufferPool
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.registry import DelayedOperation, RequestContext
 
 IDLE_MS = 60_000
 WAITING_STATES = [state for state in MuteState if state not in (MuteState.NOT_MUTED, MuteState.MUTED)]

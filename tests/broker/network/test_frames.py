@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.network.frames import (
+from kafkaproto.broker.network.frames import (
     FIRST_BUFFER_BYTES,
     KEPT_BUFFER_BYTES,
     LENGTH_BYTES,

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from broker.network.mute import TRANSITIONS, MuteEvent, MuteState, after
+from kafkaproto.broker.network.mute import TRANSITIONS, MuteEvent, MuteState, after
 
 S, E = MuteState, MuteEvent
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from broker.quota.client_quotas import INT32_MAX, ClientQuotas
-from broker.quota.entities import DEFAULT, QuotaEntity
-from broker.quota.precedence import Binding, Levels, Semantics, resolve
-from broker.quota.sensors import MOST_KNOWN_CLIENTS
-from broker.quota.store import ClientQuotaStore
-from broker.timers import Timers
+from kafkaproto.broker.quota.client_quotas import INT32_MAX, ClientQuotas
+from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
+from kafkaproto.broker.quota.precedence import Binding, Levels, Semantics, resolve
+from kafkaproto.broker.quota.sensors import MOST_KNOWN_CLIENTS
+from kafkaproto.broker.quota.store import ClientQuotaStore
+from kafkaproto.broker.timers import Timers
 
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 

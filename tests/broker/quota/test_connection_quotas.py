@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from broker.config import ConfigError
-from broker.quota.connection_quotas import canonical
-from broker.quota.store import QuotaAlteration, QuotaOp
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.quota.connection_quotas import canonical
+from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker.network.mute import MuteState
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,

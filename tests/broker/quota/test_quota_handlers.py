@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from broker.errors import KafkaError
-from broker.quota.entities import DEFAULT, QuotaEntity, parse_entity
-from broker.quota.store import (
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity, parse_entity
+from kafkaproto.broker.quota.store import (
     ClientQuotaStore,
     FilterComponent,
     MatchType,

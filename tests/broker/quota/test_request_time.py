@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.errors import KafkaError
-from broker.node import Node
-from broker.quota.client_quotas import ClientQuotas
-from broker.quota.entities import DEFAULT, REQUEST_PERCENTAGE, QuotaEntity
-from broker.registry import DelayedOperation, RequestContext, Response
-from broker.testing.memory import VirtualCluster
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.node import Node
+from kafkaproto.broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.quota.entities import DEFAULT, REQUEST_PERCENTAGE, QuotaEntity
+from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataResponse

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from broker.quota.token_bucket import TokenBucket, refill_ms
+from kafkaproto.broker.quota.token_bucket import TokenBucket, refill_ms
 
 NOW_MS = 1_700_000_000_000
 
@@ -56,8 +56,7 @@ def test_a_bucket_needs_a_window_and_a_millisecond() -> None:
 
 
 def test_the_bucket_can_be_used_alone() -> None:
-    code = (
-        "import broker.quota.token_bucket, sys; print([m for m in sys.modules if m.startswith(('broker', 'kafkap'))])"
-    )
+    code = "import kafkaproto.broker.quota.token_bucket, sys; print([m for m in sys.modules if m.startswith('kafkap')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "['broker', 'broker.quota', 'broker.quota.windows', 'broker.quota.token_bucket']"
+    quota = [f"kafkaproto.broker.quota{name}" for name in ("", ".windows", ".token_bucket")]
+    assert out.strip() == str(["kafkaproto", "kafkaproto.broker", *quota])

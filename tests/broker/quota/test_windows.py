@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.quota.windows import SampledRate, round_half_up, throttle_ms
+from kafkaproto.broker.quota.windows import SampledRate, round_half_up, throttle_ms
 from tests.support.broker.transcription import SlowRate, Transcription
 
 _STEPS = st.lists(
@@ -213,9 +213,12 @@ def test_windows_need_a_sample_and_a_millisecond() -> None:
 
 
 def test_windows_can_be_used_alone() -> None:
-    code = "import broker.quota.windows, sys; print([m for m in sys.modules if m.startswith(('broker', 'kafkap'))])"
+    code = "import kafkaproto.broker.quota.windows, sys; print([m for m in sys.modules if m.startswith('kafkap')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "['broker', 'broker.quota', 'broker.quota.windows']"
+    assert (
+        out.strip()
+        == "['kafkaproto', 'kafkaproto.broker', 'kafkaproto.broker.quota', 'kafkaproto.broker.quota.windows']"
+    )
 
 
 @pytest.mark.rule("Q-6")

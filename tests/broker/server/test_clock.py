@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from broker.faults.journal import Journal
-from broker.testing import TestCluster, async_cluster, cluster
 from kafkaproto.api import codec
+from kafkaproto.broker.faults.journal import Journal
+from kafkaproto.broker.testing import TestCluster, async_cluster, cluster
 from kafkaproto.header import decode_response_header
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.support.raw import channels, client_of, frame, serving

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from broker.server.channel import Channel
-from broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.api import APIS, ApiKey, codec
+from kafkaproto.broker.server.channel import Channel
+from kafkaproto.broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.support.clients import KAFKA_PYTHON_WARNINGS

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from broker.cluster import java_hash
-from broker.testing.memory import key_of
 from kafkaproto.api import codec
+from kafkaproto.broker.cluster import java_hash
+from kafkaproto.broker.testing.memory import key_of
 from kafkaproto.header import decode_response_header
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from broker.cluster import Cluster
-from broker.config import ConfigError
-from broker.server import server as server_module
-from broker.server.server import Server
-from broker.testing import AsyncTestCluster, async_cluster, cluster
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.server import server as server_module
+from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from tests.support.raw import channels, client_of, connect_to, until
 from tests.support.wire import batch, metadata, produce, produced

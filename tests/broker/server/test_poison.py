@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from broker import apis
-from broker.testing import async_cluster
 from kafkaproto.api import APIS
+from kafkaproto.broker import apis
+from kafkaproto.broker.testing import async_cluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest

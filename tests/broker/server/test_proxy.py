@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from broker.config import ConfigError
-from broker.relay import UNANSWERED
-from broker.server.proxy import CLIENT_ID, Proxy
-from broker.testing import TestCluster, async_cluster, cluster
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.relay import UNANSWERED
+from kafkaproto.broker.server.proxy import CLIENT_ID, Proxy
+from kafkaproto.broker.testing import TestCluster, async_cluster, cluster
 from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange, Trace, files_of
-from pipeline.trace import tables as job
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.client import Closed, Connection
 from tests.support.pipeline.alike import assert_same

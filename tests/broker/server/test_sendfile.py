@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker.log.files import FileRange
-from broker.network.connection import Connection
-from broker.network.mute import MuteState
-from broker.server import channel as channel_module
-from broker.testing import AsyncTestCluster, async_cluster
-from broker.testing.records import leader_of
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.network.connection import Connection
+from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.server import channel as channel_module
+from kafkaproto.broker.testing import AsyncTestCluster, async_cluster
+from kafkaproto.broker.testing.records import leader_of
 from tests.support.raw import RawClient, channels, client_of, connect, until
 from tests.support.wire import fetch, flat, metadata
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.cluster import Cluster
-from broker.config import ConfigError
-from broker.server import tracing
-from broker.server.trace_writer import TraceWriter
-from broker.server.tracing import Recording
-from broker.testing import cluster
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.server import tracing
+from kafkaproto.broker.server.trace_writer import TraceWriter
+from kafkaproto.broker.server.tracing import Recording
+from kafkaproto.broker.testing import cluster
 from kafkaproto.header import decode_request_header
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.trace.format import Event, Exchange, Trace, event, files_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.faults.rules import ForcedThrottle
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.format import Entry
 from tests.support.recording import recorder_into

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kafkaproto.frame import split_frames
+from kafkaproto.pipeline.capture.connections import End
+from kafkaproto.pipeline.capture.link import ACK, SYN
+from kafkaproto.pipeline.capture.packets import Pass
+from kafkaproto.pipeline.capture.stream import Data, Stream
 from kafkaproto.trace.command_line import main
 from kafkaproto.trace.format import Event, Exchange, Trace, event, exchange, header
-from pipeline.capture.connections import End
-from pipeline.capture.link import ACK, SYN
-from pipeline.capture.packets import Pass
-from pipeline.capture.stream import Data, Stream
 
 Ends = tuple[End, End]
 

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from kafkaproto.frame import frame
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkaproto.pipeline.capture import job as capture_job
+from kafkaproto.pipeline.capture.connections import CAPTURE_ENDS, End, Pair, Seen
+from kafkaproto.pipeline.capture.conversation import NO_ANSWER
+from kafkaproto.pipeline.capture.link import segment_of
+from kafkaproto.pipeline.capture.reading import Tabled
+from kafkaproto.pipeline.capture.stream import Stamp
+from kafkaproto.pipeline.sources import batches, runs_of
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.reading import Run
 from kafkaproto.trace.pcap import RST, file_header, record
-from pipeline.capture import job as capture_job
-from pipeline.capture.connections import CAPTURE_ENDS, End, Pair, Seen
-from pipeline.capture.conversation import NO_ANSWER
-from pipeline.capture.link import segment_of
-from pipeline.capture.reading import Tabled
-from pipeline.capture.stream import Stamp
-from pipeline.sources import batches, runs_of
-from pipeline.trace import tables as job
-from pipeline.trace.reading import Run
 from tests.support.pipeline.exchanges import TOPIC_ID, fetched, named, produced, request, response, talk, versions
 from tests.support.pipeline.tables import rows
 from tests.support.pipeline.wire import CLIENT, SERVER, Line, Wire

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto.pipeline.capture.files import Capture, CaptureError, Packet
+from kafkaproto.pipeline.capture.link import ETHERNET, LOOP, NULL, SLL, SLL2, LeftOut, segment_of
 from kafkaproto.trace.pcap import ACK, End, ip_packet
-from pipeline.capture.files import Capture, CaptureError, Packet
-from pipeline.capture.link import ETHERNET, LOOP, NULL, SLL, SLL2, LeftOut, segment_of
 
 A, B = IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")
 SIX = IPv6Address("fe80::1")

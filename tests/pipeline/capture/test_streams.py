@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.capture.stream import (
+from kafkaproto.pipeline.capture.stream import (
     CUT_SHORT,
     LOST,
     PATIENCE_PACKETS,

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from broker.testing import TestCluster, cluster
-from pipeline.capture.connections import NO_KAFKA
-from pipeline.capture.conversation import SEQ_PER_PACKET
-from pipeline.trace import tables as job
-from pipeline.trace.audit.conversation import RULES
-from pipeline.trace.audit.rule import BROKEN, HOLDS, outcome
-from pipeline.trace.audit.rule import Tables as AuditedTables
-from pipeline.trace.schema import TABLES
+from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.pipeline.capture.connections import NO_KAFKA
+from kafkaproto.pipeline.capture.conversation import SEQ_PER_PACKET
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.audit.conversation import RULES
+from kafkaproto.pipeline.trace.audit.rule import BROKEN, HOLDS, outcome
+from kafkaproto.pipeline.trace.audit.rule import Tables as AuditedTables
+from kafkaproto.pipeline.trace.schema import TABLES
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.client import Connection
 from tests.support.pipeline.alike import assert_same

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkaproto.pipeline.kafka_py.columns import FULL_ROWS, SCHEMAS, Rows
+from kafkaproto.pipeline.kafka_py.offsets import Range
 from kafkaproto.records import message_set
 from kafkaproto.records.batch import (
     LOG_APPEND_TIME,
@@ -22,8 +24,6 @@ from kafkaproto.records.batch import (
 )
 from kafkaproto.records.compression import Compression
 from kafkaproto.records.entries import Entry, batches, records
-from pipeline.kafka_py.columns import FULL_ROWS, SCHEMAS, Rows
-from pipeline.kafka_py.offsets import Range
 
 WHOLE = Range("t", 3, 0, 2**62)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -147,11 +147,11 @@ def test_large_records_fill_rows_before_many_do() -> None:
 def test_executors_need_neither_numpy_nor_pandas() -> None:
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['pandas'] = None\n"
-        "import pipeline.kafka_py.source\n"
+        "import kafkaproto.pipeline.kafka_py.source\n"
         "from kafkaproto.records.batch import NewRecord, build_batch\n"
         "from kafkaproto.records.entries import batches\n"
-        "from pipeline.kafka_py.columns import Rows\n"
-        "from pipeline.kafka_py.offsets import Range\n"
+        "from kafkaproto.pipeline.kafka_py.columns import Rows\n"
+        "from kafkaproto.pipeline.kafka_py.offsets import Range\n"
         "rows = Rows(Range('t', 0, 0, 99), True)\n"
         "made = [NewRecord(b'v%d' % i, None if i % 2 else b'k', i, [('h', b'1')]) for i in range(99)]\n"
         "rows.add(next(batches(build_batch(made))), 0)\n"

@@ -11,12 +11,12 @@ import pytest
 
 from kafkaproto.api import ApiKey
 from kafkaproto.messages.metadata import MetadataRequest
-from pipeline.kafka_py import connection
-from pipeline.kafka_py.client import Client
-from pipeline.kafka_py.connection import Connection
-from pipeline.kafka_py.errors import KafkaError, OptionError
-from pipeline.kafka_py.options import ClientSettings
-from pipeline.kafka_py.security import secured
+from kafkaproto.pipeline.kafka_py import connection
+from kafkaproto.pipeline.kafka_py.client import Client
+from kafkaproto.pipeline.kafka_py.connection import Connection
+from kafkaproto.pipeline.kafka_py.errors import KafkaError, OptionError
+from kafkaproto.pipeline.kafka_py.options import ClientSettings
+from kafkaproto.pipeline.kafka_py.security import secured
 from tests.support.pipeline.hand_made_broker import CERTIFICATE, PEM, Broker, running, settings
 
 JAAS = 'x.PlainLoginModule required username="me" password="secret";'

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from broker.testing import TestCluster, cluster
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.messages.fetch import AbortedTransaction, FetchableTopicResponse, FetchResponse, PartitionData
+from kafkaproto.pipeline.kafka_py.client import Client
+from kafkaproto.pipeline.kafka_py.errors import DataLoss, KafkaError
+from kafkaproto.pipeline.kafka_py.fetching import fetch
+from kafkaproto.pipeline.kafka_py.offsets import Range
+from kafkaproto.pipeline.kafka_py.options import SourceSettings, source_settings
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 from kafkaproto.records.control import build_end_txn_marker
 from kafkaproto.records.entries import records
-from pipeline.kafka_py.client import Client
-from pipeline.kafka_py.errors import DataLoss, KafkaError
-from pipeline.kafka_py.fetching import fetch
-from pipeline.kafka_py.offsets import Range
-from pipeline.kafka_py.options import SourceSettings, source_settings
 
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 QUICK = {"kafka.fetch.max.wait.ms": "20", "fetchOffset.retryIntervalMs": "20", "kafka.retry.backoff.ms": "10"}

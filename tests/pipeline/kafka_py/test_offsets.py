@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka_py.offsets import Range, from_json, limited, lost, split, to_json
+from kafkaproto.pipeline.kafka_py.offsets import Range, from_json, limited, lost, split, to_json
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)
 spans = st.dictionaries(

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.pipeline.kafka_py.errors import OptionError
+from kafkaproto.pipeline.kafka_py.offsets import EARLIEST, LATEST
+from kafkaproto.pipeline.kafka_py.options import SourceSettings, sink_settings, source_settings, wants_headers
+from kafkaproto.pipeline.kafka_py.security import Security
 from kafkaproto.records.compression import Compression
-from pipeline.kafka_py.errors import OptionError
-from pipeline.kafka_py.offsets import EARLIEST, LATEST
-from pipeline.kafka_py.options import SourceSettings, sink_settings, source_settings, wants_headers
-from pipeline.kafka_py.security import Security
 
 SERVERS = {"kafka.bootstrap.servers": "a:9092, b:9093"}
 BASE = {**SERVERS, "subscribe": "t"}

@@ -19,10 +19,10 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeResponse
-from pipeline.kafka_py.connection import Connection
-from pipeline.kafka_py.errors import KafkaError, OptionError
-from pipeline.kafka_py.options import ClientSettings
-from pipeline.kafka_py.scram import HASHES, LEAST_ITERATIONS, MOST_ITERATIONS, Scram, ScramError
+from kafkaproto.pipeline.kafka_py.connection import Connection
+from kafkaproto.pipeline.kafka_py.errors import KafkaError, OptionError
+from kafkaproto.pipeline.kafka_py.options import ClientSettings
+from kafkaproto.pipeline.kafka_py.scram import HASHES, LEAST_ITERATIONS, MOST_ITERATIONS, Scram, ScramError
 from tests.support.pipeline.hand_made_broker import Broker, running, settings
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from broker.testing import TestCluster, cluster
+from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.pipeline.kafka_py import stream
+from kafkaproto.pipeline.kafka_py.errors import DataLoss, OptionError
+from kafkaproto.pipeline.kafka_py.offsets import Offsets
+from kafkaproto.pipeline.kafka_py.options import SourceSettings, source_settings
+from kafkaproto.pipeline.kafka_py.planning import Planner
+from kafkaproto.pipeline.kafka_py.reader import KafkaReader
+from kafkaproto.pipeline.kafka_py.stream import KafkaStreamReader
 from kafkaproto.records.record import NewRecord
-from pipeline.kafka_py import stream
-from pipeline.kafka_py.errors import DataLoss, OptionError
-from pipeline.kafka_py.offsets import Offsets
-from pipeline.kafka_py.options import SourceSettings, source_settings
-from pipeline.kafka_py.planning import Planner
-from pipeline.kafka_py.reader import KafkaReader
-from pipeline.kafka_py.stream import KafkaStreamReader
 
 START_MS = 1_700_000_000_000
 

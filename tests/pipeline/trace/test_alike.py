@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.trace.format import Entry, Event, Exchange
-from pipeline.trace import tables as job
 from tests.support.pipeline.alike import assert_same
 from tests.support.pipeline.recorded import traffic, write
 

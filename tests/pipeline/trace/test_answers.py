@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.trace import tables as job
-from pipeline.trace.answers import (
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.answers import (
     census,
     diff,
     fetch_sizes,
@@ -21,9 +21,9 @@ from pipeline.trace.answers import (
     throttles,
     what_if,
 )
-from pipeline.trace.answers.answer import MOST_ROWS, Query, found
-from pipeline.trace.audit.rule import Tables
-from pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.trace.answers.answer import MOST_ROWS, Query, found
+from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from tests.support.pipeline.played import QUOTA, RACKS, SPARK, Row, play, told, windows
 from tests.support.pipeline.recorded import write
 from tests.support.pipeline.tables import rows as stored

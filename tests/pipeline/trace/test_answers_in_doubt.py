@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from broker.server.tracing import meta_of
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.server.tracing import meta_of
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.answers import fetch_sizes, latency, ledger, spark_doctor, throttles, what_if
+from kafkaproto.pipeline.trace.audit import durability, offsets, throttling
+from kafkaproto.pipeline.trace.audit.rule import Tables
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.trace.format import Entry, Event, Exchange
-from pipeline.trace import tables as job
-from pipeline.trace.answers import fetch_sizes, latency, ledger, spark_doctor, throttles, what_if
-from pipeline.trace.audit import durability, offsets, throttling
-from pipeline.trace.audit.rule import Tables
 from tests.support.pipeline.played import told
 from tests.support.pipeline.recorded import write
 from tests.support.recording import recorder_into

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.trace.answers import diff
-from pipeline.trace.answers.answer import found
-from pipeline.trace.report.__main__ import ANSWERS, RELEASE, at_hand
-from pipeline.trace.report.page import Facts, page
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.trace.answers import diff
+from kafkaproto.pipeline.trace.answers.answer import found
+from kafkaproto.pipeline.trace.report.__main__ import ANSWERS, RELEASE, at_hand
+from kafkaproto.pipeline.trace.report.page import Facts, page
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from tests.support.pipeline.played import RACKS, SPARK, play, windows
 
 pytestmark = [

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from broker.quota.windows import throttle_ms
-from kafkaproto.trace.format import Event, Trace, files_of
-from pipeline.trace import tables as job
-from pipeline.trace.audit.__main__ import (
+from kafkaproto.broker.quota.windows import throttle_ms
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.audit.__main__ import (
     FAILED,
     RULES,
     UNREADABLE,
@@ -28,9 +27,10 @@ from pipeline.trace.audit.__main__ import (
     status,
     text,
 )
-from pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
+from kafkaproto.trace.format import Event, Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.pipeline import broken, incomplete, patched
 from tests.support.pipeline.clean import record
@@ -257,7 +257,7 @@ def test_what_is_broken_is_told_with_its_numbers_its_frames_and_its_query(spark:
     assert f", seq {seq}, " in said and f"kafkaproto trace cut TRACE --seq {seq} --out rule-3.pcap" in said
     told = json.loads(json.dumps(as_json(outcomes)))["rules"][0]
     assert told["sample"] == outcomes[0].sample
-    assert told["query"]["name"] == "pipeline.trace.audit.throttling.muted"
+    assert told["query"]["name"] == "kafkaproto.pipeline.trace.audit.throttling.muted"
     assert told["query"]["source"].startswith("def muted(tables: Tables) -> DataFrame:")
 
 
@@ -337,7 +337,7 @@ def test_where_there_are_no_tables_nothing_is_audited(tmp_path: Path, capsys: py
 
 def test_the_command_audits_a_clean_run_that_breaks_nothing_and_exercises_every_rule(out: Path, tmp_path: Path) -> None:
     told = tmp_path / "audit.json"
-    command = [sys.executable, "-m", "pipeline.trace.audit"]
+    command = [sys.executable, "-m", "kafkaproto.pipeline.trace.audit"]
     trace = out.parent / "trace"
     trace.joinpath("foreign.kptrace").write_bytes(b"a capture")
     command += [str(out), "--trace", str(trace), "--json", str(told)]

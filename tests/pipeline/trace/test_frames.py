@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from pipeline.trace.audit.conversation import RULES
-from pipeline.trace.audit.rule import Outcome
-from pipeline.trace.report.frames import exchanges
+from kafkaproto.pipeline.trace.audit.conversation import RULES
+from kafkaproto.pipeline.trace.audit.rule import Outcome
+from kafkaproto.pipeline.trace.report.frames import exchanges
 from tests.support.pipeline.recorded import write
 from tests.support.recording import Bench
 

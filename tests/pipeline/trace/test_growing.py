@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkaproto.pipeline.trace import place as place_module
+from kafkaproto.pipeline.trace import rows as rows_module
+from kafkaproto.pipeline.trace import tables as tables_module
+from kafkaproto.pipeline.trace.reading import batches, runs_of
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
 from kafkaproto.trace.format import Entry, Exchange
-from pipeline.trace import place as place_module
-from pipeline.trace import rows as rows_module
-from pipeline.trace import tables as tables_module
-from pipeline.trace.reading import batches, runs_of
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES
-from pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
 from tests.support.pipeline.recorded import encoded, life, traffic, write
 from tests.support.pipeline.tables import build, rows
 

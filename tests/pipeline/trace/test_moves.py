@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.pipeline.trace.audit.durability import covered
+from kafkaproto.pipeline.trace.audit.offsets import moves, ordered_offsets
+from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.columns import Row
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.trace.format import Entry
-from pipeline.trace.audit.durability import covered
-from pipeline.trace.audit.offsets import moves, ordered_offsets
-from pipeline.trace.audit.rule import Tables
-from pipeline.trace.columns import Row
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES, ddl
 from tests.simulation.run import simulate
 from tests.simulation.world import World
 from tests.support.recording import recorder_into

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from broker.relay import Relay
-from broker.server import proxy
-from pipeline.trace import tables as job
-from pipeline.trace.audit.__main__ import RULES
-from pipeline.trace.audit.rule import NAMES
-from pipeline.trace.report.__main__ import at_hand
-from pipeline.trace.tables import read
+from kafkaproto.broker.relay import Relay
+from kafkaproto.broker.server import proxy
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.audit.__main__ import RULES
+from kafkaproto.pipeline.trace.audit.rule import NAMES
+from kafkaproto.pipeline.trace.report.__main__ import at_hand
+from kafkaproto.pipeline.trace.tables import read
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.real_kafka import RealKafka
 from tests.support.conformance.scene import new_topic

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.pipeline.trace.answers.replay import Replay, Request
 from kafkaproto.trace.format import Entry, Event, Exchange
-from pipeline.trace.answers.replay import Replay, Request
 from tests.support.recording import recorder_into
 from tests.support.wire import batch, fetch, flat, limit, produce
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from broker.relay import Relay
-from broker.server.tracing import meta_of
-from broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.relay import Relay
+from kafkaproto.broker.server.tracing import meta_of
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.pipeline.trace.audit.__main__ import RULES
+from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.trace.format import Entry, Event
-from pipeline.trace.audit.__main__ import RULES
-from pipeline.trace.audit.rule import Tables
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES, ddl
 from tests.support.pipeline import patched
 from tests.support.recording import recorder_into
 from tests.support.scene import lagging

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkaproto.pipeline.trace.columns import Row
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.records.compression import Compression
 from kafkaproto.trace.format import Entry, Event, Positions, State
-from pipeline.trace.columns import Row
-from pipeline.trace.rows import Rows
-from pipeline.trace.schema import TABLES
 from tests.support.recording import Bench
 from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 

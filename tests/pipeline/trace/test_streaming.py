@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.store import Store
+from kafkaproto.pipeline.trace.streaming import FolderReader, main, start
 from kafkaproto.trace.format import Exchange
-from pipeline.trace import tables as job
-from pipeline.trace.schema import TABLES
-from pipeline.trace.store import Store
-from pipeline.trace.streaming import FolderReader, main, start
 from tests.support.pipeline.recorded import encoded, life, traffic, write
 from tests.support.pipeline.tables import rows
 
@@ -104,7 +104,13 @@ def test_what_cannot_be_followed_is_told(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_command_follows_until_it_is_interrupted(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "a")
-    command = [sys.executable, "-m", "pipeline.trace.streaming", str(tmp_path / "trace"), str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "kafkaproto.pipeline.trace.streaming",
+        str(tmp_path / "trace"),
+        str(tmp_path / "out"),
+    ]
     command += ["--checkpoint", str(tmp_path / "checkpoint"), "--every", "0 seconds"]
     root = Path(__file__).resolve().parents[3]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

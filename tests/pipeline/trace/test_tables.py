@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafkaproto.pipeline.trace import reading, tables, writing
+from kafkaproto.pipeline.trace import store as store_module
+from kafkaproto.pipeline.trace.reading import Run, batches, runs_of
+from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.store import Store, StoreError
 from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State, TraceError
-from pipeline.trace import reading, tables, writing
-from pipeline.trace import store as store_module
-from pipeline.trace.reading import Run, batches, runs_of
-from pipeline.trace.schema import TABLES
-from pipeline.trace.store import Store, StoreError
 from tests.support.pipeline.recorded import encoded, traffic, write
 from tests.support.pipeline.tables import build, rows
 

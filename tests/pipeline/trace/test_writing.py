@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from pipeline.trace import tables, writing
-from pipeline.trace.reading import SCHEMAS, Run, runs_of
-from pipeline.trace.store import Store, StoreError
+from kafkaproto.pipeline.trace import tables, writing
+from kafkaproto.pipeline.trace.reading import SCHEMAS, Run, runs_of
+from kafkaproto.pipeline.trace.store import Store, StoreError
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.tables import rows
 
@@ -101,7 +101,7 @@ class TriesTwice:
 
 
 def half(run: Run, *more: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
-    from pipeline.sources import batches
+    from kafkaproto.pipeline.sources import batches
 
     yield next(iter(batches(run, *more)))
     raise OSError("no space is left")

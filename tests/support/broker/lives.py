@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -10,8 +10,8 @@ import json
 import os
 import sys
 
-from broker.apis import load_handlers
-from broker.server.main import main
+from kafkaproto.broker.apis import load_handlers
+from kafkaproto.broker.server.main import main
 
 if __name__ == "__main__":
     load_handlers()

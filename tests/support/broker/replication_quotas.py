@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.dynamic_config import BrokerResource, Change, change
-from broker.testing.memory import VirtualCluster
+from kafkaproto.broker.dynamic_config import BrokerResource, Change, change
+from kafkaproto.broker.testing.memory import VirtualCluster
 
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 RATE = {LEADER: "leader.replication.throttled.rate", FOLLOWER: "follower.replication.throttled.rate"}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from broker.testing.handle import Handle
+from kafkaproto.broker.testing.handle import Handle
 
 START_MS = 1_700_000_000_000
 """The timestamp of the first record that a test writes with timestamps of its own."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from broker.testing import TestCluster, cluster
+from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from broker.faults.journal import RequestSeen
-from broker.quota.sensors import ThrottleReason
-from broker.testing.handle import Handle
+from kafkaproto.broker.faults.journal import RequestSeen
+from kafkaproto.broker.quota.sensors import ThrottleReason
+from kafkaproto.broker.testing.handle import Handle
 from tests.support.broker.transcription import SlowRate
 
 PRODUCE, FETCH = "Produce", "Fetch"

@@ -10,8 +10,8 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from broker.testing.memory import key_of
 from kafkaproto.api import codec
+from kafkaproto.broker.testing.memory import key_of
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
 

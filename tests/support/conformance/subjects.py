@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from broker.clock import ManualClock
-from broker.testing import cluster
+from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.testing import cluster
 from tests.support.conformance.client import Answer, Closed, Connection
 
 PROFILES = Path(__file__).resolve().parents[2] / "conformance" / "profiles"

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.schema import TABLES
 from tests.support.pipeline.tables import rows
 
 COMPARED = ("requests", "partitions", "batches")

@@ -13,23 +13,23 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from broker import apis
-from broker.fetch import session as fetch_session
-from broker.fetch.read import Reader
-from broker.fetch.session import IncrementalContext
-from broker.handlers import fetch as fetch_handler
-from broker.handlers import list_offsets as list_offsets_handler
-from broker.handlers import metadata as metadata_handler
-from broker.handlers import produce as produce_handler
-from broker.log.producer_state import ProducerStates
-from broker.log.replica_log import ReplicaLog
-from broker.network.connection import Connection
-from broker.quota.client_quotas import QuotaManager
-from broker.quota.windows import SampledRate
-from broker.replication.partition import Partition
-from broker.replication.selector import RackAwareReplicaSelector
-from broker.server.tracing import meta_of
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker import apis
+from kafkaproto.broker.fetch import session as fetch_session
+from kafkaproto.broker.fetch.read import Reader
+from kafkaproto.broker.fetch.session import IncrementalContext
+from kafkaproto.broker.handlers import fetch as fetch_handler
+from kafkaproto.broker.handlers import list_offsets as list_offsets_handler
+from kafkaproto.broker.handlers import metadata as metadata_handler
+from kafkaproto.broker.handlers import produce as produce_handler
+from kafkaproto.broker.log.producer_state import ProducerStates
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.network.connection import Connection
+from kafkaproto.broker.quota.client_quotas import QuotaManager
+from kafkaproto.broker.quota.windows import SampledRate
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.selector import RackAwareReplicaSelector
+from kafkaproto.broker.server.tracing import meta_of
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.records.batch import CONTROL, TRANSACTIONAL, read_header

@@ -19,7 +19,7 @@ from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkaproto.messages.metadata import MetadataResponse
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkaproto.messages.sasl_handshake import SaslHandshakeResponse
-from pipeline.kafka_py.options import ClientSettings, source_settings
+from kafkaproto.pipeline.kafka_py.options import ClientSettings, source_settings
 
 PEM = Path(__file__).with_name("localhost.pem")
 """A key and the certificate of localhost, made for these tests and used for nothing else."""

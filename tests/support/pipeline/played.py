@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.pipeline.trace.answers.answer import Answer, found
+from kafkaproto.pipeline.trace.audit.rule import Tables
 from kafkaproto.trace.format import Entry
-from pipeline.trace.answers.answer import Answer, found
-from pipeline.trace.audit.rule import Tables
 from tests.support.recording import recorder_into
 from tests.support.wire import batch, fetch, limit, metadata, produce
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+from kafkaproto.pipeline.capture.link import ETHERNET
 from kafkaproto.trace.pcap import SNAP_BYTES, file_header, record
-from pipeline.capture.link import ETHERNET
 
 INTERFACE = "lo"
 BUFFER_BYTES = 512 * 1024 * 1024
