@@ -1,8 +1,8 @@
-"""`python -m broker`: the same as `kafkaproto broker`."""
+"""`python -m broker` in a checkout, `python -m kafkaproto.broker` anywhere: the command `kafkaproto broker`."""
 
 import sys
 
-from kafkaproto_cli import broker
+from kafkaproto.cli import broker
 
 if __name__ == "__main__":
     sys.exit(broker(sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -37,21 +38,13 @@ def counted(side: sides.Side) -> float:
 
 def slower_copy(folder: Path) -> Path:
     """Return a checkout whose connections do needless work for each frame that arrives."""
-    for name in ("kafkaproto", "kafkaproto_cli.py"):
-        (folder / name).symlink_to(ROOT / name)
-    broker = folder / "broker"
-    broker.mkdir()
-    for path in (ROOT / "broker").iterdir():
-        if path.name not in ("network", "__pycache__"):
-            (broker / path.name).symlink_to(path)
-    (broker / "network").mkdir()
-    for path in (ROOT / "broker" / "network").glob("*.py"):
-        text = path.read_text()
-        if path.name == "connection.py":
-            line = "        self._active_ms = now_ms\n        if self.node.recorder"
-            assert text.count(line) == 1
-            text = text.replace(line, "        sum(range(1000))\n" + line)
-        (broker / "network" / path.name).write_text(text)
+    for name in ("kafkaproto", "broker", "pipeline"):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    connection = folder / "broker" / "network" / "connection.py"
+    text = connection.read_text()
+    line = "        self._active_ms = now_ms\n        if self.node.recorder"
+    assert text.count(line) == 1
+    connection.write_text(text.replace(line, "        sum(range(1000))\n" + line))
     return folder
 
 

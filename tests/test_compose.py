@@ -83,9 +83,8 @@ def test_the_image_copies_what_is_there_and_starts_the_script(services: dict[str
     copied = [name for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE) for name in line.split()[:-1]]
     assert [name for name in copied if not (ROOT / name).exists()] == []
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    modules = {f"{module}.py" for module in project["tool"]["setuptools"]["py-modules"]}
     named = {"pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]}
-    assert modules | named | {"kafkaproto", "broker"} == set(copied)
+    assert named | {"kafkaproto", "broker", "pipeline"} == set(copied)
     assert 'ENTRYPOINT ["kafkaproto", "broker"]' in text
     assert "kafkaproto" in project["project"]["scripts"]
     version = re.search(r"^FROM python:(\d+\.\d+)", text, re.MULTILINE)

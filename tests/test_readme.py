@@ -172,10 +172,10 @@ def test_the_list_of_kafkas_apis_is_that_of_its_jar() -> None:
 
 
 def test_windows_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import kafkaproto_cli
+    from kafkaproto import cli
 
     monkeypatch.setattr(sys, "platform", "win32")
-    assert kafkaproto_cli.main() == 2
+    assert cli.main() == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "Linux and macOS" in err

@@ -6,7 +6,7 @@ import difflib
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster
+from kafkaproto.testing import TestCluster
 from tests.testing_api import LIST, class_lines, lines
 
 

@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.broker import testing as exported
+from kafkaproto import testing as exported
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.faults.journal import EventSeen, RequestSeen, ThrottleSeen
 from kafkaproto.broker.faults.rules import ForcedThrottle

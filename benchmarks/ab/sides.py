@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CACHE = ROOT / ".cache" / "ab"
 BASE, NOW = "base", "now"
 COMMIT_LENGTH = 40
-LINKED = ("kafkaproto", "broker", "kafkaproto_cli.py")
-"""What a broker needs of a checkout."""
+LINKED = ("kafkaproto", "broker", "pipeline", "kafkaproto_cli.py")
+"""What a broker needs of a checkout; the last in commits before kafkaproto/cli.py."""
 
 
 class SideError(Exception):

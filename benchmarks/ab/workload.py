@@ -39,12 +39,7 @@ TIMESTAMP_MS = 1_700_000_000_000
 
 HOMES = {
     "VirtualCluster": ("kafkaproto.broker.testing.memory", "broker.testing.memory"),
-    "Recorder": (
-        "kafkaproto.broker.observe.recorder",
-        "broker.observe.recorder",
-        "kafkaproto.broker.trace",
-        "broker.trace",
-    ),
+    "Recorder": ("kafkaproto.broker.observe.recorder", "kafkaproto.broker.trace", "broker.trace"),
     "codec": ("kafkaproto.api",),
     "decode_response_header": ("kafkaproto.header",),
     "NewRecord": ("kafkaproto.records.batch",),

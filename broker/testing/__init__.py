@@ -1,10 +1,4 @@
-"""Clusters for tests, scripts and notebooks: `cluster()` runs one in a thread, `async_cluster()` in the running loop.
-
-from kafkaproto.broker.testing import cluster
-
-with cluster(brokers=3, topics={"orders": 4}) as c:
-    print(c.bootstrap)
-"""
+"""Clusters for tests: `cluster()` runs one in a thread, `async_cluster()` in the running loop. Users import `kafkaproto.testing`."""
 
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
 from kafkaproto.broker.testing.handle import DEFAULT

@@ -80,7 +80,7 @@ async def async_cluster(
     port: int = 0,
     **options: Unpack[Options],
 ) -> AsyncIterator[AsyncTestCluster]:
-    """A running cluster in the running loop; the arguments are those of `kafkaproto.broker.testing.cluster`."""
+    """A running cluster in the running loop; the arguments are those of `kafkaproto.testing.cluster`."""
     state = new_cluster(brokers, config, options)
     server = Server(state, host, port, trace=options.get("trace"))
     await server.start()

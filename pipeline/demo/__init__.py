@@ -1,4 +1,4 @@
-"""The demo: the tools that people use, against three brokers of this project. `make demo`, or `python -m pipeline.demo`.
+"""The demo: the tools that people use, against three brokers of this project. `make demo`, or `python -m kafkaproto.pipeline.demo`.
 
 Each module is one step: a function that does the work and returns what was expected and what was seen. The steps talk to the brokers
 over sockets only, as any program would.

@@ -29,7 +29,7 @@ Work = Callable[..., list[Cell]]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when all that was seen is what was expected, else 1."""
     parser = argparse.ArgumentParser(
-        prog="python -m pipeline.demo", description="Real clients and Spark against three brokers."
+        prog="python -m kafkaproto.pipeline.demo", description="Real clients and Spark against three brokers."
     )
     parser.add_argument("--without-spark", action="store_true", help="leave steps 6 and 7 out")
     parser.add_argument("--write-readme", action="store_true", help="put the table into README.md")

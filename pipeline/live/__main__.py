@@ -1,4 +1,4 @@
-"""`python -m pipeline.live BOOTSTRAP --checkpoint DIR`: watch a broker's journal, print the table, write alerts, until SIGINT.
+"""`kafkaproto live BOOTSTRAP --checkpoint DIR`: watch a broker's journal, print the table, write alerts, until SIGINT.
 
 Run again with the same DIR it goes on where it ended. Exit status: 0 ended when told to, 1 the query failed, 2 something must be given
 otherwise.
@@ -61,9 +61,7 @@ def _addresses(text: str) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The options of the job."""
-    made = _Parser(
-        prog="python -m pipeline.live", description="Who is throttled and who lags, from a broker's journal."
-    )
+    made = _Parser(prog="kafkaproto live", description="Who is throttled and who lags, from a broker's journal.")
     made.add_argument("bootstrap", type=_addresses, metavar="HOST:PORT[,HOST:PORT]", help="of kafkaproto broker")
     made.add_argument(
         "--checkpoint", type=Path, required=True, metavar="DIR", help="what outlives a run; the table too"

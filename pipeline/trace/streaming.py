@@ -1,4 +1,4 @@
-"""`python -m pipeline.trace.streaming TRACE OUT --checkpoint DIR`: the same tables while a trace is still being written.
+"""`kafkaproto stream TRACE OUT --checkpoint DIR`: the same tables while a trace is still being written.
 
 A structured stream over the folder: its offset is how large each file was. Each micro-batch brings the tables up to the folder by the job
 of `tables`, which commits at once or not at all: a batch that Spark does again finds nothing new. Of a trace only what is new is read, and
@@ -104,7 +104,7 @@ def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs until it is interrupted. Exit status 0; 2 when the tables cannot be written or the trace is none."""
     parser = argparse.ArgumentParser(
-        prog="python -m pipeline.trace.streaming",
+        prog="kafkaproto stream",
         description="The tables of a trace while it is written.",
         allow_abbrev=False,
     )
@@ -116,9 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.trace.is_dir():
             runs_of(options.trace)
-            raise TraceError(
-                f"{options.trace} is a file: give the folder that grows, or use kafkaproto.pipeline.trace.tables"
-            )
+            raise TraceError(f"{options.trace} is a file: give the folder that grows, or use kafkaproto tables")
         ends = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ends.set())

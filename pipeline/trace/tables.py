@@ -1,4 +1,4 @@
-"""`python -m pipeline.trace.tables TRACE OUT`: traces and captures as Parquet, a folder for each table, in it one for each run and hour.
+"""`kafkaproto tables TRACE OUT`: traces and captures as Parquet, a folder for each table, in it one for each run and hour.
 
 Run again, it reads only what is new: of a trace the bytes behind the last whole entry that is in the tables, and its rows are added; it is
 read from its beginning, and replaced, where it is not what it was (`place`), or another version of this program has made its rows. A capture
@@ -259,7 +259,7 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0; 1 when a file ends in the middle of an entry; 2 when something could not be read or was refused."""
-    parser = argparse.ArgumentParser(prog="python -m pipeline.trace.tables", description="Traces as Parquet tables.")
+    parser = argparse.ArgumentParser(prog="kafkaproto tables", description="Traces as Parquet tables.")
     parser.add_argument("trace", type=Path, help="a folder with files *.kptrace, *.pcap or *.pcapng, or one such file")
     parser.add_argument("out", type=Path, help="the folder of the tables")
     parser.add_argument("--without-spark", action="store_true", help="in this process: quicker for small traces")

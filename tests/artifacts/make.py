@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from kafkaproto.broker.clock import ManualClock
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -32,6 +31,7 @@ from kafkaproto.messages.incremental_alter_configs import (
 )
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.pipeline.trace import tables
+from kafkaproto.testing import TestCluster, cluster
 from tests.artifacts.holding import BROKERS, START_MS, ask, contents, expect, expected, pack, recovered, unpack
 from tests.golden.api_runs import alter_quotas
 from tests.golden.batches import COMPRESSED, batch, message_set, values

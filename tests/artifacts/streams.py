@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
-from kafkaproto.broker.testing import TestCluster
 from kafkaproto.pipeline.kafka_py.source import KafkaPy
 from kafkaproto.pipeline.live.job import Job, Limits, Windows, table
+from kafkaproto.testing import TestCluster
 
 JOURNAL = DEFAULT_TOPIC
 ALERTS = "throttle-alerts"

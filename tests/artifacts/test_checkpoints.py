@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.pipeline.trace import tables
 from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.testing import TestCluster, cluster
 from tests.artifacts.holding import expected, unpack
 from tests.artifacts.streams import ALERTS, JOURNAL, run_kafka_py, run_live, table_rows, write
 from tests.clients import KAFKA_PYTHON_WARNINGS

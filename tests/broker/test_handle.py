@@ -6,8 +6,8 @@ import pytest
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.entities import QuotaEntity
-from kafkaproto.broker.testing import DEFAULT, async_cluster, cluster
 from kafkaproto.broker.testing.threaded import TestCluster
+from kafkaproto.testing import DEFAULT, async_cluster, cluster
 
 
 def test_a_condition_may_ask_the_cluster_itself() -> None:

@@ -12,10 +12,10 @@ from kafkaproto.broker import journal_topic
 from kafkaproto.broker.config import ConfigError
 from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.journal_topic import BATCH_BYTES, DEFAULT_TOPIC, EVERY_MS, MOST_WAITING, SETTINGS, Reached
-from kafkaproto.broker.testing import cluster as served
 from kafkaproto.broker.testing import records as direct
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.testing import cluster as served
 from tests.support.broker.lives import Lives
 from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 

@@ -6,8 +6,8 @@ import pytest
 
 from kafkaproto.broker.metrics import CONTROLLER, MetricName, snapshot
 from kafkaproto.broker.quota.entities import QuotaEntity
-from kafkaproto.broker.testing import cluster as running_cluster
 from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.testing import cluster as running_cluster
 from tests.support.scene import fill, hold, three
 from tests.support.wire import batch, batch_of_bytes, fetch, limit, produce_of_bytes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients.broker_side import RACKS, TOPICS
 
 

@@ -12,7 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import TopicAlreadyExistsError
 
-from kafkaproto.broker.testing import AsyncTestCluster, async_cluster
+from kafkaproto.testing import AsyncTestCluster, async_cluster
 from tests.support.clients.broker_side import (
     CODECS,
     PATIENCE_SECONDS,

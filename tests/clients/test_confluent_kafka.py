@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kafkaproto.broker.testing import TestCluster
+from kafkaproto.testing import TestCluster
 from tests.support.clients.broker_side import (
     CODECS,
     START_MS,

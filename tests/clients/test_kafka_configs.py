@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.testing import cluster
+from kafkaproto.testing import cluster
 from tests.support.clients.configs_conversation import CONVERSATION, TOOL, TOPICS, USERS, configs, talk
 from tests.support.clients.kafka_tools import run_tool_in_vain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients.kafka_tools import run_tool
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(120)]

@@ -12,7 +12,7 @@ from kafka.admin import ConfigResource
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
-from kafkaproto.broker.testing import TestCluster
+from kafkaproto.testing import TestCluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.clients.broker_side import (
     CODECS,

@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.records.batch import NewRecord
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients.kafka_tools import run_tool
 from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kafkaproto.broker.faults.journal import Journal
-from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.clients.paced import CONSUMERS, PRODUCERS, Client, Job, Run, value
 from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, replayed, wrong

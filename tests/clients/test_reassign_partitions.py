@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.broker.slow_replication import SlowFollower
 from tests.support.clients.kafka_tools import run_tool
 

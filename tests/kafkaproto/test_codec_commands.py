@@ -168,7 +168,7 @@ def test_json_that_is_too_deep_or_too_large_is_one_line(capsys: pytest.CaptureFi
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_output_that_cannot_be_written_is_one_line() -> None:
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([sys.executable, "-m", "kafkaproto_cli", "apis"], stdout=full, stderr=subprocess.PIPE)
+        done = subprocess.run([sys.executable, "-m", "kafkaproto.cli", "apis"], stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, b"kafkaproto apis: cannot write: No space left on device\n")
 
 

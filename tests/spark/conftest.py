@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.pipeline import session
+from kafkaproto.testing import TestCluster, cluster
 
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster
 from kafkaproto.pipeline.kafka_py.source import KafkaPy
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression
+from kafkaproto.testing import TestCluster
 from tests.support.conformance.real_kafka import RealKafka
 
 pytestmark = [

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.pipeline.live.__main__ import main
 from kafkaproto.pipeline.live.job import CLIENT_ID, Job, Limits, Windows, claim, table
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = [

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.pipeline import windowed_counts
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
 
 # One worker has the session, and a failure of Spark shows as a failure, not as a hang.

@@ -12,16 +12,16 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkaproto.api import codec
-from kafkaproto.broker.testing import async_cluster
 from kafkaproto.broker.testing.memory import key_of
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.testing import async_cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from kafkaproto.broker.server.channel import Channel
-    from kafkaproto.broker.testing import AsyncTestCluster
+    from kafkaproto.testing import AsyncTestCluster
 
 PATIENCE_SECONDS = 10.0
 SMALL_BUFFER_BYTES = 4096

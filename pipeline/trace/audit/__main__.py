@@ -1,4 +1,4 @@
-"""`python -m pipeline.trace.audit OUT`: the rules over the tables in OUT, as text for CI logs and, if asked, as JSON.
+"""`kafkaproto audit OUT`: the rules over the tables in OUT, as text for CI logs and, if asked, as JSON.
 
 `--trace TRACE` brings the tables up to that trace first, in the same Spark session.
 """
@@ -157,7 +157,7 @@ def remarks(store: Store, tables: Tables) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: as `status`; UNREADABLE where there are no tables, or no trace to make them of; UNFINISHED when it fails."""
-    parser = Arguments("python -m pipeline.trace.audit", "Rules over recorded traffic.")
+    parser = Arguments("kafkaproto audit", "Rules over recorded traffic.")
     parser.add_argument("out", type=Path, help="the folder of the tables")
     parser.add_argument("--trace", type=Path, help="bring the tables up to this trace first")
     parser.add_argument("--json", type=Path, help="a file for the same as JSON")
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         if options.trace is None and not (options.out.is_dir() and Store(options.out).manifest()):
-            raise StoreError(f"{options.out} holds no tables: make some with python -m pipeline.trace.tables TRACE OUT")
+            raise StoreError(f"{options.out} holds no tables: make some with kafkaproto tables TRACE OUT")
         with local_session("kafkaproto audit") as spark:
             return _run(spark, options)
 

@@ -1,6 +1,6 @@
 """`kafkaproto report TRACE`: tables, audit and answers of a trace, as one page: OUT/report.html.
 
-The same as `python -m pipeline.trace.report`. Needs the extra "spark".
+Needs the extra "spark".
 """
 
 from __future__ import annotations

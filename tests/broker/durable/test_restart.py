@@ -11,8 +11,8 @@ from kafkaproto.broker.durable import ledger
 from kafkaproto.broker.dynamic_config import BrokerResource, Change, change
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
-from kafkaproto.broker.testing import cluster
 from kafkaproto.records.batch import NewRecord, build_batch
+from kafkaproto.testing import cluster
 from tests.support.broker.lives import Lives, commit, committed, leader, values, write
 from tests.support.scene import elect, fill, hold, replica
 from tests.support.wire import limit

@@ -8,8 +8,8 @@ import pytest
 
 from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.network.mute import MuteState
-from kafkaproto.broker.testing import cluster as started
 from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.testing import cluster as started
 from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from kafkaproto.api import codec
 from kafkaproto.broker.faults.journal import Journal
-from kafkaproto.broker.testing import TestCluster, async_cluster, cluster
 from kafkaproto.header import decode_response_header
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.testing import TestCluster, async_cluster, cluster
 from tests.support.raw import channels, client_of, frame, serving
 from tests.support.wire import batch, fetch, metadata, produce
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.broker.quota.entities import QuotaEntity
-from kafkaproto.broker.testing import AsyncTestCluster, async_cluster
+from kafkaproto.testing import AsyncTestCluster, async_cluster
 from tests.support.raw import RawClient, channels, client_of, connect, until
 from tests.support.wire import metadata
 

@@ -15,9 +15,9 @@ import pytest
 
 from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.broker.server.channel import Channel
-from kafkaproto.broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.testing import AsyncTestCluster, async_cluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.raw import RawClient, channels, client_of, connect, frame, framed, serving, until
 from tests.support.wire import batch, fetch, flat, metadata, produce, produced

@@ -15,8 +15,8 @@ from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config import ConfigError
 from kafkaproto.broker.server import server as server_module
 from kafkaproto.broker.server.server import Server
-from kafkaproto.broker.testing import AsyncTestCluster, async_cluster, cluster
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.testing import AsyncTestCluster, async_cluster, cluster
 from tests.support.raw import channels, client_of, connect_to, until
 from tests.support.wire import batch, metadata, produce, produced
 

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN
-from kafkaproto.broker.testing import AsyncTestCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.testing import AsyncTestCluster
 from tests.support.raw import RawClient, channels, client_of, connect, frame, serving, until
 from tests.support.wire import batch, fetch, metadata, produce, produced
 

@@ -13,7 +13,6 @@ import pytest
 
 from kafkaproto.api import APIS
 from kafkaproto.broker import apis
-from kafkaproto.broker.testing import async_cluster
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
@@ -34,6 +33,7 @@ from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkaproto.testing import async_cluster
 from tests.support.raw import client_of
 from tests.support.wire import batch, fetch, flat, metadata, produce, produced
 

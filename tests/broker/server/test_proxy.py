@@ -21,9 +21,9 @@ import pytest
 from kafkaproto.broker.config import ConfigError
 from kafkaproto.broker.relay import UNANSWERED
 from kafkaproto.broker.server.proxy import CLIENT_ID, Proxy
-from kafkaproto.broker.testing import TestCluster, async_cluster, cluster
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.testing import TestCluster, async_cluster, cluster
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange, Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
@@ -327,7 +327,7 @@ def test_where_no_broker_answers_it_says_so_and_ends(tmp_path: Path) -> None:
 
 def test_the_command_tells_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}) as c:
-        command = [sys.executable, str(ROOT / "kafkaproto_cli.py"), "proxy", "--listen", "0", "--to", c.bootstrap]
+        command = [sys.executable, "-m", "kafkaproto.cli", "proxy", "--listen", "0", "--to", c.bootstrap]
         with subprocess.Popen(
             [*command, "--trace", str(tmp_path / "proxy")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
@@ -346,6 +346,6 @@ def test_the_command_tells_where_it_listens_and_ends_cleanly(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("options", [[], ["--listen", "x", "--to", "a:1"], ["--listen", "0", "--to", "nowhere"]])
 def test_a_mistake_is_told_in_one_line(options: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "kafkaproto_cli.py"), "proxy", *options, "--trace", str(tmp_path / "t")]
+    command = [sys.executable, "-m", "kafkaproto.cli", "proxy", *options, "--trace", str(tmp_path / "t")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("kafkaproto proxy: ")

@@ -13,8 +13,8 @@ from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.network.connection import Connection
 from kafkaproto.broker.network.mute import MuteState
 from kafkaproto.broker.server import channel as channel_module
-from kafkaproto.broker.testing import AsyncTestCluster, async_cluster
 from kafkaproto.broker.testing.records import leader_of
+from kafkaproto.testing import AsyncTestCluster, async_cluster
 from tests.support.raw import RawClient, channels, client_of, connect, until
 from tests.support.wire import fetch, flat, metadata
 

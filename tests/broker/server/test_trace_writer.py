@@ -18,9 +18,9 @@ from kafkaproto.broker.config import ConfigError
 from kafkaproto.broker.server import tracing
 from kafkaproto.broker.server.trace_writer import TraceWriter
 from kafkaproto.broker.server.tracing import Recording
-from kafkaproto.broker.testing import cluster
 from kafkaproto.header import decode_request_header
 from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.testing import cluster
 from kafkaproto.trace.format import Event, Exchange, Trace, event, files_of
 from tests.support.conformance.client import Connection
 

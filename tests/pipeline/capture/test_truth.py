@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.pipeline.capture.connections import NO_KAFKA
 from kafkaproto.pipeline.capture.conversation import SEQ_PER_PACKET
 from kafkaproto.pipeline.trace import tables as job
@@ -19,6 +18,7 @@ from kafkaproto.pipeline.trace.audit.conversation import RULES
 from kafkaproto.pipeline.trace.audit.rule import BROKEN, HOLDS, outcome
 from kafkaproto.pipeline.trace.audit.rule import Tables as AuditedTables
 from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.client import Connection
 from tests.support.pipeline.alike import assert_same

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.messages.fetch import AbortedTransaction, FetchableTopicResponse, FetchResponse, PartitionData
@@ -22,6 +21,7 @@ from kafkaproto.pipeline.kafka_py.options import SourceSettings, source_settings
 from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
 from kafkaproto.records.control import build_end_txn_marker
 from kafkaproto.records.entries import records
+from kafkaproto.testing import TestCluster, cluster
 
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 QUICK = {"kafka.fetch.max.wait.ms": "20", "fetchOffset.retryIntervalMs": "20", "kafka.retry.backoff.ms": "10"}

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.pipeline.kafka_py.errors import KafkaError, OptionError
 from kafkaproto.pipeline.kafka_py.options import sink_settings
 from kafkaproto.pipeline.kafka_py.producing import Producer
 from kafkaproto.records.record import NewRecord
+from kafkaproto.testing import TestCluster, cluster
 
 
 @pytest.fixture

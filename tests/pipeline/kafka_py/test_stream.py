@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.pipeline.kafka_py import stream
 from kafkaproto.pipeline.kafka_py.errors import DataLoss, OptionError
 from kafkaproto.pipeline.kafka_py.offsets import Offsets
@@ -19,6 +18,7 @@ from kafkaproto.pipeline.kafka_py.planning import Planner
 from kafkaproto.pipeline.kafka_py.reader import KafkaReader
 from kafkaproto.pipeline.kafka_py.stream import KafkaStreamReader
 from kafkaproto.records.record import NewRecord
+from kafkaproto.testing import TestCluster, cluster
 
 START_MS = 1_700_000_000_000
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from kafkaproto.broker.testing import TestCluster, cluster
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
@@ -20,6 +19,7 @@ from kafkaproto.messages.alter_client_quotas import (
 )
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.describe_client_quotas import DescribeClientQuotasRequest
+from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients.broker_side import eventually
 from tests.support.clients.paced import CONSUMERS, PRODUCERS, Job, Run, run_together, value
 from tests.support.clients.replay import FETCH, PRODUCE, Charge, charges

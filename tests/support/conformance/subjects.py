@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.broker.clock import ManualClock
-from kafkaproto.broker.testing import cluster
+from kafkaproto.testing import cluster
 from tests.support.conformance.client import Answer, Closed, Connection
 
 PROFILES = Path(__file__).resolve().parents[2] / "conformance" / "profiles"

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARKER = "kafka(brokers=1, topics=None, config=None, ...): how the fixture kafka_cluster is made; arguments of kafkaproto.broker.testing.cluster"
+MARKER = "kafka(brokers=1, topics=None, config=None, ...): how the fixture kafka_cluster is made; arguments of kafkaproto.testing.cluster"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,14 +20,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _testing() -> Any:
-    import kafkaproto.broker.testing as testing
+    import kafkaproto.testing as testing
 
     return testing
 
 
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A fresh cluster for this test: `kafkaproto.broker.testing.TestCluster`. `@pytest.mark.kafka(brokers=3, topics={"t": 4})` says how."""
+    """A fresh cluster for this test: `kafkaproto.testing.TestCluster`. `@pytest.mark.kafka(brokers=3, topics={"t": 4})` says how."""
     marker = request.node.get_closest_marker("kafka")
     arguments, options = ((), {}) if marker is None else (marker.args, marker.kwargs)
     with _testing().cluster(*arguments, **options) as cluster:

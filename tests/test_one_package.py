@@ -1,0 +1,99 @@
+"""`broker` and `pipeline` are folders of a checkout, not packages: no run loads a module under two names (house §6)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pipeline.recorded import traffic, write
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORT = """
+import atexit, os, sys
+atexit.register(lambda: open(os.environ["MODULES_FILE"], "w").write("\\n".join(sys.modules)))
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """An environment in which a Python process writes the names of its modules to `MODULES_FILE` when it ends."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(REPORT)
+    return {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "MODULES_FILE": str(tmp_path / "modules")}
+
+
+def loaded(environment: dict[str, str]) -> set[str]:
+    """Return the modules that the process loaded, apart from the two packages that only redirect."""
+    names = set(Path(environment["MODULES_FILE"]).read_text().split())
+    assert any(name.startswith("kafkaproto.") for name in names)
+    return names - {"broker", "pipeline"}
+
+
+def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=50, check=False)
+
+
+def assert_one_name(environment: dict[str, str]) -> None:
+    assert [name for name in sorted(loaded(environment)) if name.startswith(("broker.", "pipeline."))] == []
+
+
+@pytest.mark.parametrize("switch", [["-m", "broker"], ["-mbroker"], ["-Bm", "broker"], ["-m", "kafkaproto.broker"]])
+def test_a_broker_of_a_checkout_runs_under_one_name(environment: dict[str, str], switch: list[str]) -> None:
+    command = [sys.executable, *switch, "--port", "0", "--topic", "broker:1"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("127.0.0.1:")
+        process.send_signal(signal.SIGTERM)
+    assert process.returncode == 0
+    assert_one_name(environment)
+
+
+@pytest.mark.parametrize("module", ["pipeline.trace.tables", "kafkaproto.pipeline.trace.tables"])
+def test_a_job_of_a_checkout_runs_under_one_name(environment: dict[str, str], tmp_path: Path, module: str) -> None:
+    write(tmp_path / "trace", traffic())
+    done = run(environment, "-m", module, str(tmp_path / "trace"), str(tmp_path / "out"), "--without-spark")
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "out").rglob("*.parquet"))
+    assert_one_name(environment)
+
+
+def test_a_fixture_runs_under_one_name(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(kafka_cluster):\n    assert kafka_cluster.bootstrap\n")
+    done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path))
+    assert done.returncode == 0, done.stdout
+    assert_one_name(environment)
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("import broker.testing", ["kafkaproto.broker", "kafkaproto.testing"]),
+        ("from broker.clock import ManualClock", ["kafkaproto.broker"]),
+        ("import pipeline.kafka_py", ["kafkaproto.pipeline"]),
+        ("from pipeline.kafka_py.source import KafkaPy", ["kafkaproto.pipeline"]),
+    ],
+)
+def test_the_old_imports_name_the_new_ones(environment: dict[str, str], statement: str, names: list[str]) -> None:
+    done = run(environment, "-c", f"import kafkaproto.api; {statement}")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    assert [name for name in names if name not in last] == []
+
+
+def test_a_module_that_does_not_exist_is_one_error_of_python(environment: dict[str, str]) -> None:
+    done = run(environment, "-m", "pipeline.nothing")
+    assert done.returncode == 1
+    assert "No module named kafkaproto.pipeline.nothing" in done.stderr
+
+
+def test_this_run_has_loaded_no_module_under_an_old_name() -> None:
+    import kafkaproto.pipeline.trace.tables
+    import kafkaproto.testing  # noqa: F401
+
+    assert [name for name in sys.modules if name.split(".")[0] in ("broker", "pipeline")] == []
