@@ -1,4 +1,4 @@
-"""The full numbers of the proofs that `make test` has a minute for; writes LONG.md.
+"""The full numbers of the proofs of which `make test-all` runs a part, and the published packages in empty environments; writes LONG.md.
 
 usage: python -m tests.long [--seeds N] [--minutes N] [--conversations N] [--nodes N]      (make long)
 
@@ -22,6 +22,8 @@ from benchmarks.rivals.jars import KAFKA_VERSION
 from tests.clients.long_quotas import quota_runs
 from tests.differential.__main__ import Summary, both
 from tests.differential.__main__ import run as run_conversations
+from tests.distribution import NotAsPublished
+from tests.distribution import lines as distribution_lines
 from tests.simulation.run import Broken, simulate
 
 PAGE = Path(__file__).resolve().parent.parent / "LONG.md"
@@ -155,7 +157,7 @@ def main() -> int:
     simulated = all_seeds(given.seeds, stop)
     stop.over()
     lines.append(seeds_line(given.seeds, simulated, time.monotonic() - begun))
-    compared, quotas_hold = Summary(), False
+    compared, quotas_hold, published = Summary(), False, False
     try:
         if stop.interrupted:
             raise KeyboardInterrupt
@@ -165,11 +167,15 @@ def main() -> int:
         lines += conversations_lines(compared, time.monotonic() - begun)
         said, quotas_hold = quota_runs()
         lines += said
+        lines += distribution_lines()
+        published = True
     except KeyboardInterrupt:
         lines.append("- What would have followed was left out: the run was interrupted.")
+    except NotAsPublished as error:
+        lines.append(f"- **does not hold:** {error}")
     PAGE.write_text("\n".join(lines) + "\n")
     sys.stdout.write(PAGE.read_text())
-    return 1 if simulated.broken or compared.found or not quotas_hold else 0
+    return 1 if simulated.broken or compared.found or not quotas_hold or not published else 0
 
 
 if __name__ == "__main__":

@@ -14,18 +14,18 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("kafkaproto", "broker", "pipeline")
 
 CROSSINGS = [
-    ("rooms", "broker/log/store.py", "import kafkaproto.broker.apis"),
-    ("rooms", "broker/handlers/fetch.py", "import kafkaproto.broker.server.channel"),
-    ("rooms", "broker/replication/partition.py", "import kafkaproto.broker.fetch.session"),
-    ("asyncio", "broker/network/connection.py", "import asyncio"),
-    ("asyncio", "broker/timers.py", "import threading"),
+    ("rooms", "kafkaproto/broker/log/store.py", "import kafkaproto.broker.apis"),
+    ("rooms", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.server.channel"),
+    ("rooms", "kafkaproto/broker/replication/partition.py", "import kafkaproto.broker.fetch.session"),
+    ("asyncio", "kafkaproto/broker/network/connection.py", "import asyncio"),
+    ("asyncio", "kafkaproto/broker/timers.py", "import threading"),
     ("asyncio", "kafkaproto/frame.py", "import socket"),
-    ("state", "broker/quota/windows.py", "import kafkaproto.messages.fetch"),
-    ("state", "broker/fetch/read.py", "from kafkaproto.messages.fetch import FetchRequest"),
-    ("handlers", "broker/handlers/fetch.py", "import kafkaproto.broker.handlers.produce"),
-    ("generator", "broker/apis.py", "import kafkaproto.generator"),
+    ("state", "kafkaproto/broker/quota/windows.py", "import kafkaproto.messages.fetch"),
+    ("state", "kafkaproto/broker/fetch/read.py", "from kafkaproto.messages.fetch import FetchRequest"),
+    ("handlers", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.handlers.produce"),
+    ("generator", "kafkaproto/broker/apis.py", "import kafkaproto.generator"),
     ("codec", "kafkaproto/api.py", "import kafkaproto.broker.clock"),
-    ("pipeline", "pipeline/__init__.py", "import kafkaproto.broker.log.store"),
+    ("pipeline", "kafkaproto/pipeline/__init__.py", "import kafkaproto.broker.log.store"),
 ]
 
 

@@ -14,6 +14,7 @@ HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifac
 PROGRAMS = {
     "tests/clients/long_quotas.py",
     "tests/conformance/card.py",
+    "tests/distribution.py",
     "tests/long.py",
     "tests/not_done.py",
     "tests/rules.py",
