@@ -9,19 +9,40 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from kafkaproto.broker.config import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log import compaction, retention
+from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.errors import StorageError
-from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.retention import Expiry, RetentionLimits
 from kafkaproto.broker.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.upkeep")
 
-Partitions = Callable[[], Iterable[Partition]]
-"""All replicas on brokers that run."""
+
+class Replica(Protocol):
+    """A replica as log maintenance sees it: `replication.partition.Partition`, of which this room knows no more.
+
+    cleaning: the limits of compaction, None if the topic is not compacted. expiry: the result of the latest look for expired records.
+    """
+
+    topic: str
+    index: int
+    log: ReplicaLog
+    retention: RetentionLimits
+    cleaning: CleaningLimits | None
+    expiry: Expiry | None
+
+    def expired(self, now_ms: int) -> None:
+        """React to the deletion of expired records."""
+
+
+Replicas = Callable[[], Iterable[Replica]]
+"""Returns all replicas on running brokers."""
 
 
 class Chore(ABC):
@@ -29,9 +50,7 @@ class Chore(ABC):
 
     interval: str
 
-    def __init__(
-        self, config: BrokerConfig, timers: Timers, partitions: Partitions, looked: Callable[[], None]
-    ) -> None:
+    def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas, looked: Callable[[], None]) -> None:
         self.config = config
         self.partitions = partitions
         self._timers = timers
@@ -43,7 +62,7 @@ class Chore(ABC):
         """Do what is due."""
 
     @abstractmethod
-    def due_ms(self, partition: Partition, now_ms: int) -> int | None:
+    def due_ms(self, partition: Replica, now_ms: int) -> int | None:
         """When there may be something to do at this replica if nothing else happens, None if there never will."""
 
     def look_soon(self, now_ms: int) -> None:
@@ -92,7 +111,7 @@ class Retention(Chore):
                 except StorageError as error:
                     logger.error("%s keeps what has expired: %s", partition, error)
 
-    def due_ms(self, partition: Partition, now_ms: int) -> int | None:
+    def due_ms(self, partition: Replica, now_ms: int) -> int | None:
         log, known = partition.log, partition.expiry
         if known is None or not known.holds(log, partition.retention):
             known = partition.expiry = retention.next_expiry(log, partition.retention)
@@ -130,7 +149,7 @@ class Compaction(Chore):
             except StorageError as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
-    def due_ms(self, partition: Partition, now_ms: int) -> int | None:
+    def due_ms(self, partition: Replica, now_ms: int) -> int | None:
         if partition.cleaning is None or not self.config["log.cleaner.enable"]:
             return None
         return compaction.next_due_ms(partition.log, partition.cleaning, now_ms)
@@ -145,7 +164,7 @@ class ProducerExpiry(Chore):
         for partition in self.partitions():
             partition.log.producers.expire(now_ms, self.config["producer.id.expiration.ms"])
 
-    def due_ms(self, partition: Partition, now_ms: int) -> int | None:
+    def due_ms(self, partition: Replica, now_ms: int) -> int | None:
         oldest_ms = partition.log.producers.longest_idle_since_ms()
         return None if oldest_ms is None else oldest_ms + int(self.config["producer.id.expiration.ms"])
 
@@ -153,7 +172,7 @@ class ProducerExpiry(Chore):
 class Upkeep:
     """All chores of a cluster."""
 
-    def __init__(self, config: BrokerConfig, timers: Timers, partitions: Partitions) -> None:
+    def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas) -> None:
         self._is_idle = True
         self.retention = Retention(config, timers, partitions, self._looked)
         self.compaction = Compaction(config, timers, partitions, self._looked)
