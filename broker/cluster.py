@@ -15,7 +15,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kafkaproto.broker import apis, release
-from kafkaproto.broker.clock import Clock, SystemClock
 from kafkaproto.broker.config import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.faults.journal import Journal
@@ -35,8 +34,9 @@ from kafkaproto.broker.registry import Registration
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager, Stores
 from kafkaproto.broker.replication.upkeep import Upkeep
-from kafkaproto.broker.timers import Timers
-from kafkaproto.broker.turn import Turn
+from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.clock import Clock, SystemClock
+from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:

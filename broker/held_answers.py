@@ -16,7 +16,7 @@ from kafkaproto.broker.registry import Charge, NoAnswer, Peer, RequestContext, R
 
 if TYPE_CHECKING:
     from kafkaproto.broker.quota.client_quotas import QuotaManager
-    from kafkaproto.broker.timers import Timer
+    from kafkaproto.broker.runtime.timers import Timer
 
 logger = logging.getLogger("kafkaproto.apis")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.faults.journal import ThrottleSeen
     from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
     from kafkaproto.broker.registry import RequestContext
-    from kafkaproto.broker.timers import Timer
+    from kafkaproto.broker.runtime.timers import Timer
 
 DEFAULT_TOPIC = "__journal"
 VERSION = 1

@@ -12,7 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.clock import Clock
 from kafkaproto.broker.config import BrokerConfig
 from kafkaproto.broker.faults.journal import Journal
 from kafkaproto.broker.faults.rules import ForcedThrottles
@@ -24,8 +23,9 @@ from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.registry import Registration
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
-from kafkaproto.broker.timers import Timers
-from kafkaproto.broker.turn import Turn
+from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.clock import Clock
+from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from kafkaproto.broker.cluster import Cluster

@@ -16,10 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkaproto.api import ApiKey, Codec, codec
-from kafkaproto.broker.clock import monotonic_ns
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.registry import RequestContext
+from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
 from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.quota.entities import QuotaEntity
     from kafkaproto.broker.registry import Peer
     from kafkaproto.broker.replication.partition import Partition
-    from kafkaproto.broker.turn import Turn
+    from kafkaproto.broker.runtime.actions import Turn
 
 logger = logging.getLogger("kafkaproto.trace")
 

@@ -334,7 +334,7 @@ def test_a_response_that_is_not_what_the_row_promises_is_refused() -> None:
 
 
 def test_a_name_that_moved_elsewhere_is_reported_with_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.clock"))
+    monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))
     with pytest.raises(
         workload.WorkloadError,
         match=r"VirtualCluster is in none of nowhere\.testing\.memory, kafkaproto\.broker\.clock",

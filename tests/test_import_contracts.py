@@ -18,13 +18,13 @@ CROSSINGS = [
     ("rooms", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.server.channel"),
     ("rooms", "kafkaproto/broker/replication/partition.py", "import kafkaproto.broker.fetch.session"),
     ("asyncio", "kafkaproto/broker/network/connection.py", "import asyncio"),
-    ("asyncio", "kafkaproto/broker/timers.py", "import threading"),
+    ("asyncio", "kafkaproto/broker/runtime/timers.py", "import threading"),
     ("asyncio", "kafkaproto/frame.py", "import socket"),
     ("state", "kafkaproto/broker/quota/windows.py", "import kafkaproto.messages.fetch"),
     ("state", "kafkaproto/broker/fetch/read.py", "from kafkaproto.messages.fetch import FetchRequest"),
     ("handlers", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.handlers.produce"),
     ("generator", "kafkaproto/broker/apis.py", "import kafkaproto.generator"),
-    ("codec", "kafkaproto/api.py", "import kafkaproto.broker.clock"),
+    ("codec", "kafkaproto/api.py", "import kafkaproto.broker.runtime.clock"),
     ("pipeline", "kafkaproto/pipeline/__init__.py", "import kafkaproto.broker.log.store"),
 ]
 

@@ -11,7 +11,7 @@ from kafkaproto.broker.fetch.read import FetchParams, PartitionFetch, PartitionR
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 Read = Callable[[int], list[PartitionRead]]

@@ -33,7 +33,7 @@ from kafkaproto.broker.group.results import (
     SyncResult,
 )
 from kafkaproto.broker.group.settings import GroupSettings
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.results import JoinedMember, JoinReply, Protocols, SyncReply
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
-from kafkaproto.broker.timers import Timer
+from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
 
 

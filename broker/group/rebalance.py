@@ -19,7 +19,7 @@ from kafkaproto.broker.group.results import (
     SyncResult,
 )
 from kafkaproto.broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 def is_imbalanced(state: PartitionState) -> bool:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kafkaproto.broker import apis
-from kafkaproto.broker.clock import monotonic_ns
 from kafkaproto.broker.network.frames import BufferPool, FrameError, FrameReader
 from kafkaproto.broker.network.mute import MuteEvent, MuteState, after
-from kafkaproto.broker.timers import Timer
+from kafkaproto.broker.runtime.clock import monotonic_ns
+from kafkaproto.broker.runtime.timers import Timer
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node

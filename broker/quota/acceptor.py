@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class Caller(Protocol):

@@ -21,7 +21,7 @@ from kafkaproto.broker.quota.sensors import (
 )
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
-from kafkaproto.broker.timers import Timers
+from kafkaproto.broker.runtime.timers import Timers
 
 INT32_MAX = 2**31 - 1
 

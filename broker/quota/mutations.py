@@ -24,7 +24,7 @@ from kafkaproto.broker.quota.sensors import (
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.quota.token_bucket import TokenBucket, refill_ms
 from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
-from kafkaproto.broker.timers import Timers
+from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)

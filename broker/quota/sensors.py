@@ -14,7 +14,7 @@ from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.precedence import Binding, Levels, Semantics, level_of, of_tags, resolve
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.quota.windows import SampledRate
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
 EXPIRY_ROUNDS_MS = 30_000

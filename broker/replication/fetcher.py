@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, answer_bytes
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.timers import Timer, Timers
-from kafkaproto.broker.turn import Turn
+from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ from kafkaproto.broker.replication.selector import (
     load_selector,
 )
 from kafkaproto.broker.replication.upkeep import Upkeep
-from kafkaproto.broker.timers import Timer, Timers
-from kafkaproto.broker.turn import Turn
+from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 IsrChange = Callable[[str, int, Sequence[int]], None]

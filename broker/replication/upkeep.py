@@ -18,7 +18,7 @@ from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.retention import Expiry, RetentionLimits
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.upkeep")

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from kafkaproto.broker.clock import JumpClock, ManualClock
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.network.frames import BufferPool
+from kafkaproto.broker.runtime.clock import JumpClock, ManualClock
 
 if TYPE_CHECKING:
     from kafkaproto.broker.server.channel import Channel

@@ -15,10 +15,10 @@ import socket
 from typing import Any
 
 from kafkaproto.api import ApiKey, codec
-from kafkaproto.broker.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.config import ConfigError
 from kafkaproto.broker.network.connection import CLIENT_ENDED
 from kafkaproto.broker.relay import NotKafka, Relay
+from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.server.server import LOOPBACK, close_servers
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.errors import ProtocolError

@@ -6,8 +6,8 @@ import asyncio
 import os
 from typing import Any
 
-from kafkaproto.broker.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.broker.trace import Recorder
 

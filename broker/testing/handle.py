@@ -12,7 +12,6 @@ from enum import Enum
 from typing import TypedDict, TypeVar
 
 from kafkaproto.broker import metrics
-from kafkaproto.broker.clock import JumpClock, ManualClock, SystemClock
 from kafkaproto.broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
 from kafkaproto.broker.config import as_text, check_topic_settings
 from kafkaproto.broker.dynamic_config import ALL_BROKERS, BrokerResource, Change, Operation, change
@@ -25,6 +24,7 @@ from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
 from kafkaproto.broker.release import DEFAULT_RELEASE
 from kafkaproto.broker.replication.fetcher import ReplicaFetcher
+from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
 from kafkaproto.broker.server.server import Server
 from kafkaproto.broker.testing import records
 from kafkaproto.broker.testing.records import Given, StoredRecord

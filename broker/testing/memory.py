@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkaproto.api import APIS, codec
-from kafkaproto.broker.clock import ManualClock
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.network.connection import Connection
 from kafkaproto.broker.network.frames import BufferPool
+from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.errors import DecodeError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kafkaproto.broker.clock import JumpClock, ManualClock, SystemClock
+from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])

@@ -8,7 +8,7 @@ import weakref
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.broker.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 def test_deadlines_fire_in_order_of_time_and_equal_ones_in_order_of_setting() -> None:

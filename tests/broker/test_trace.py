@@ -11,10 +11,10 @@ import pytest
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker import apis
-from kafkaproto.broker.clock import monotonic_ns
 from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from kafkaproto.broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
+from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.broker.trace import _heads
 from kafkaproto.flat import uvarint
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafkaproto.broker.turn import Turn
+from kafkaproto.broker.runtime.actions import Turn
 
 
 def test_steps_run_in_order_and_so_do_the_steps_that_they_queue() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kafkaproto.broker.clock import ManualClock
 from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest

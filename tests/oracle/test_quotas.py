@@ -23,7 +23,7 @@ from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.store import ClientQuotaStore, FilterComponent, QuotaAlteration, QuotaOp
 from kafkaproto.broker.quota.token_bucket import TokenBucket, refill_ms
 from kafkaproto.broker.quota.windows import SampledRate, throttle_ms
-from kafkaproto.broker.timers import Timers
+from kafkaproto.broker.runtime.timers import Timers
 from tests.support.oracle.quotas import QuotaOracle
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]

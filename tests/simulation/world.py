@@ -11,11 +11,11 @@ import logging
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from kafkaproto.broker.clock import ManualClock
 from kafkaproto.broker.config import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Topic
 from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.simulation.charges import Charges
 from tests.simulation.disk import Disk, Killed

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from kafkaproto.broker import apis
-from kafkaproto.broker.clock import ManualClock
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN, TURN_MS, Connection
 from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.broker.network.mute import MuteState
 from kafkaproto.broker.registry import DelayedOperation, RequestContext
+from kafkaproto.broker.runtime.clock import ManualClock
 
 IDLE_MS = 60_000
 WAITING_STATES = [state for state in MuteState if state not in (MuteState.NOT_MUTED, MuteState.MUTED)]

@@ -9,7 +9,7 @@ from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 from kafkaproto.broker.quota.precedence import Binding, Levels, Semantics, resolve
 from kafkaproto.broker.quota.sensors import MOST_KNOWN_CLIENTS
 from kafkaproto.broker.quota.store import ClientQuotaStore
-from kafkaproto.broker.timers import Timers
+from kafkaproto.broker.runtime.timers import Timers
 
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.clock import ManualClock
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.entities import DEFAULT, REQUEST_PERCENTAGE, QuotaEntity
 from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response
+from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.api_versions import ApiVersionsRequest

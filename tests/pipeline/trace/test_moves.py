@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.pipeline.trace.audit.durability import covered
 from kafkaproto.pipeline.trace.audit.offsets import moves, ordered_offsets

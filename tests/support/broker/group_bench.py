@@ -10,7 +10,7 @@ from typing import Any
 from kafkaproto.broker.group.coordinator import GroupCoordinator
 from kafkaproto.broker.group.results import JoinRequest, JoinResult, LeavingMember, SyncRequest, SyncResult
 from kafkaproto.broker.group.settings import GroupSettings
-from kafkaproto.broker.timers import Timers
+from kafkaproto.broker.runtime.timers import Timers
 
 SESSION_MS, REBALANCE_MS, DELAY_MS = 10_000, 60_000, 3_000
 

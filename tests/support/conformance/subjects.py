@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.clock import ManualClock
+from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.testing import cluster
 from tests.support.conformance.client import Answer, Closed, Connection
 
