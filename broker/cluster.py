@@ -14,8 +14,9 @@ from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker import apis, release
-from kafkaproto.broker.config import ClusterConfig, ConfigError
+from kafkaproto.broker import apis
+from kafkaproto.broker.config import release
+from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.faults.journal import Journal
 from kafkaproto.broker.faults.rules import ForcedThrottles, api_key

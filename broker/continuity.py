@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker.config import ConfigError, as_text, broker_setting, parse
+from kafkaproto.broker.config.values import ConfigError, as_text, broker_setting, parse
 from kafkaproto.broker.durable import remembered
 from kafkaproto.broker.durable.directory import DataDirectory
 from kafkaproto.broker.durable.facts import Fact

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.config import BrokerConfig
+from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.faults.journal import Journal
 from kafkaproto.broker.faults.rules import ForcedThrottles
 from kafkaproto.broker.fetch.read import Reader

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kafkaproto.api import APIS
 from kafkaproto.broker.cluster import Cluster
-from kafkaproto.broker.release import RELEASES
-from kafkaproto.broker.settings import BROKER_SETTINGS, TOPIC_SETTINGS
+from kafkaproto.broker.config.definitions import BROKER_SETTINGS, TOPIC_SETTINGS
+from kafkaproto.broker.config.release import RELEASES
 from kafkaproto.releases import versions
 
 PAGE = Path(__file__).resolve().parent.parent / "README.md"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kafkaproto.broker.cluster import Cluster
-from kafkaproto.broker.listeners import Listener, listeners_of
+from kafkaproto.broker.config.listeners import Listener, listeners_of
 from kafkaproto.broker.server.main import parser
 
 ROOT = Path(__file__).resolve().parent.parent

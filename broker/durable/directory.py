@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 
 FORMAT = 1
 OWN_NAMES = frozenset({"lock", "meta.json", "meta.json.new", "facts", "facts.new", "topics"})

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.durable import remembered
 from kafkaproto.broker.durable.directory import DataDirectory
 from kafkaproto.broker.durable.facts import Fact, Facts

@@ -7,7 +7,7 @@ Behaviour: as IncrementalAlterConfigs (KIP-339), which came because this one tak
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.dynamic_config import Change, Operation, change, one_by_one, resource
+from kafkaproto.broker.config.dynamic import Change, Operation, change, one_by_one, resource
 from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.alter_configs import (
     AlterConfigsRequest,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.config.definitions import TOPIC_SETTINGS
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.registry import RequestContext, Response, register
-from kafkaproto.broker.settings import TOPIC_SETTINGS
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_topics import (
     CreatableTopic,

@@ -8,7 +8,7 @@ Behaviour: one result per resource; a resource changes wholly or not at all. A b
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.dynamic_config import Change, change, one_by_one, resource
+from kafkaproto.broker.config.dynamic import Change, change, one_by_one, resource
 from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,

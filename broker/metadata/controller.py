@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from kafkaproto.broker.config import ClusterConfig, ConfigError, check_topic_settings
+from kafkaproto.broker.config.values import ClusterConfig, ConfigError, check_topic_settings
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import reassignment
 from kafkaproto.broker.metadata.assignment import assign

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-from kafkaproto.broker.config import BrokerConfig, connection_overrides
+from kafkaproto.broker.config.values import BrokerConfig, connection_overrides
 from kafkaproto.broker.quota.entities import CONNECTION_CREATION_RATE, DEFAULT, QuotaEntity
 from kafkaproto.broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS
 from kafkaproto.broker.quota.store import ClientQuotaStore

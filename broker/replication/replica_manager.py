@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from kafkaproto.broker.config import BrokerConfig
+from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.named_files import SegmentFolder

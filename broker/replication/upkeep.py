@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from kafkaproto.broker.config import BrokerConfig
+from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log import compaction, retention
 from kafkaproto.broker.log.compaction import CleaningLimits

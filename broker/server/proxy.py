@@ -15,7 +15,7 @@ import socket
 from typing import Any
 
 from kafkaproto.api import ApiKey, codec
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.network.connection import CLIENT_ENDED
 from kafkaproto.broker.relay import NotKafka, Relay
 from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.server.options import Parser, log_level, log_to_stderr
 from kafkaproto.broker.server.options import port as port_of
 from kafkaproto.broker.server.proxy import Proxy

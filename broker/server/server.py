@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafkaproto.broker.cluster import Cluster
-from kafkaproto.broker.config import ConfigError
-from kafkaproto.broker.listeners import Listener, listeners_of
+from kafkaproto.broker.config.listeners import Listener, listeners_of
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.server.channel import Channel
 from kafkaproto.broker.server.loop import BrokerLoop, accepted

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.config import (
+from kafkaproto.broker.config.definitions import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS
+from kafkaproto.broker.config.values import (
     ClusterConfig,
     ConfigError,
     Source,
@@ -15,7 +16,6 @@ from kafkaproto.broker.config import (
     split_broker,
     topic_setting,
 )
-from kafkaproto.broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS
 
 
 @pytest.mark.parametrize("table", [BROKER_SETTINGS, TOPIC_SETTINGS], ids=["broker", "topic"])

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pytest
 
-from kafkaproto.broker.config import ClusterConfig, ConfigError
+from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import Controller, topic_name_is_legal
 from kafkaproto.broker.metadata.image import NO_LEADER, BrokerState, Image, PartitionState

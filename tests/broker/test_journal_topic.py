@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.broker import journal_topic
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.journal_topic import BATCH_BYTES, DEFAULT_TOPIC, EVERY_MS, MOST_WAITING, SETTINGS, Reached
 from kafkaproto.broker.testing import records as direct

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.config import ClusterConfig, ConfigError
-from kafkaproto.broker.listeners import Listener, listeners_of, parse_endpoints
+from kafkaproto.broker.config.listeners import Listener, listeners_of, parse_endpoints
+from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 
 
 def of(broker_id: int = 0, **settings: str) -> list[Listener]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.config.release import RELEASES, ranges_of
 from kafkaproto.broker.registry import REGISTRY
-from kafkaproto.broker.release import RELEASES, ranges_of
 
 
 @pytest.mark.rule("M-9")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.config import ClusterConfig
+from kafkaproto.broker.config.values import ClusterConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.log.rolling import SegmentTime

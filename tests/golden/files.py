@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from kafkaproto.broker.cluster import SEMANTICS
-from kafkaproto.broker.release import RELEASES
+from kafkaproto.broker.config.release import RELEASES
 from tests.golden.api_runs import CASES, run_api
 from tests.golden.release_runs import run_release
 from tests.golden.scenario_runs import SCENARIOS, run_scenario

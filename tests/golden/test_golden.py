@@ -15,7 +15,7 @@ import pytest
 from kafkaproto.api import APIS
 from kafkaproto.broker.apis import advertised
 from kafkaproto.broker.cluster import SEMANTICS
-from kafkaproto.broker.release import RELEASES, ranges_of
+from kafkaproto.broker.config.release import RELEASES, ranges_of
 from tests.golden.decoding import Decoder, report
 from tests.golden.files import RUNS, committed, packed, unpacked
 from tests.golden.recording import RecordedClient, RecordedCluster

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
-from kafkaproto.broker.config import ClusterConfig
+from kafkaproto.broker.config.values import ClusterConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 
-from kafkaproto.broker.dynamic_config import BrokerResource, Change, Operation, TopicResource, change
+from kafkaproto.broker.config.dynamic import BrokerResource, Change, Operation, TopicResource, change
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.replication_quotas import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from tests.simulation.disk import BROKEN, FULL

@@ -11,7 +11,7 @@ import logging
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Topic
 from kafkaproto.broker.replication.partition import Partition

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.durable.facts import Facts
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto.broker.config.dynamic import BrokerResource, Change, change
 from kafkaproto.broker.durable import ledger
-from kafkaproto.broker.dynamic_config import BrokerResource, Change, change
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.records.batch import NewRecord, build_batch

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from kafkaproto.broker.cluster import Cluster
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.server import server as server_module
 from kafkaproto.broker.server.server import Server
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest

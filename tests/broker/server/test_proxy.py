@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.relay import UNANSWERED
 from kafkaproto.broker.server.proxy import CLIENT_ID, Proxy
 from kafkaproto.messages.metadata import MetadataRequest

@@ -14,7 +14,7 @@ import pytest
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.cluster import Cluster
-from kafkaproto.broker.config import ConfigError
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.server import tracing
 from kafkaproto.broker.server.trace_writer import TraceWriter
 from kafkaproto.broker.server.tracing import Recording

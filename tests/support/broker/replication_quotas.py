@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkaproto.broker.dynamic_config import BrokerResource, Change, change
+from kafkaproto.broker.config.dynamic import BrokerResource, Change, change
 from kafkaproto.broker.testing.memory import VirtualCluster
 
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kafkaproto.broker.config import BrokerConfig, ConfigError
+from kafkaproto.broker.config.values import BrokerConfig, ConfigError
 
 _ONE = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)://(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]/]*):(?P<port>[0-9]+)\Z")
 DEFAULT_NAME = "PLAINTEXT"

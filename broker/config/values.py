@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
-from kafkaproto.broker.settings import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS, Setting
+from kafkaproto.broker.config.definitions import BROKER_NAME_OF_TOPIC_SETTING, BROKER_SETTINGS, TOPIC_SETTINGS, Setting
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}\Z")
 _OF_LISTENER = re.compile(r"listener\.name\.(?P<listener>[a-z0-9_.-]+?)\.(?P<name>max\.connections?\b.*)\Z")

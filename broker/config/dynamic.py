@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kafkaproto.broker.config import ConfigError, as_text, broker_setting, parse, topic_setting
+from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.values import ConfigError, as_text, broker_setting, parse, topic_setting
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.settings import Setting
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
