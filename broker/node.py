@@ -18,7 +18,7 @@ from kafkaproto.broker.faults.rules import ForcedThrottles
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.fetch.session import SessionCache
 from kafkaproto.broker.metadata.image import Image
-from kafkaproto.broker.quota.acceptor import Acceptor
+from kafkaproto.broker.network.acceptor import Acceptor
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.registry import Registration
