@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker import apis
 from kafkaproto.broker.config import release
 from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
@@ -31,10 +30,11 @@ from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
-from kafkaproto.broker.registry import Registration
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager, Stores
 from kafkaproto.broker.replication.upkeep import Upkeep
+from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import Turn
 from kafkaproto.broker.runtime.clock import Clock, SystemClock
 from kafkaproto.broker.runtime.timers import Timers

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.cluster import Cluster
     from kafkaproto.broker.faults.journal import ThrottleSeen
     from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
-    from kafkaproto.broker.registry import RequestContext
+    from kafkaproto.broker.requests.registry import RequestContext
     from kafkaproto.broker.runtime.timers import Timer
 
 DEFAULT_TOPIC = "__journal"

@@ -21,8 +21,8 @@ from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.network.acceptor import Acceptor
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
-from kafkaproto.broker.registry import Registration
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import Turn
 from kafkaproto.broker.runtime.clock import Clock
 from kafkaproto.broker.runtime.timers import Timers

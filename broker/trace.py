@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kafkaproto.api import ApiKey, Codec, codec
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.log.files import FileRange
-from kafkaproto.broker.registry import RequestContext
+from kafkaproto.broker.requests.registry import RequestContext
 from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from kafkaproto.broker.metadata.image import Topic
     from kafkaproto.broker.node import Node
     from kafkaproto.broker.quota.entities import QuotaEntity
-    from kafkaproto.broker.registry import Peer
     from kafkaproto.broker.replication.partition import Partition
+    from kafkaproto.broker.requests.registry import Peer
     from kafkaproto.broker.runtime.actions import Turn
 
 logger = logging.getLogger("kafkaproto.trace")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("kafkaproto", "broker", "pipeline")
 
 CROSSINGS = [
-    ("rooms", "kafkaproto/broker/log/store.py", "import kafkaproto.broker.apis"),
+    ("rooms", "kafkaproto/broker/log/store.py", "import kafkaproto.broker.requests.pipeline"),
     ("rooms", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.server.channel"),
     ("rooms", "kafkaproto/broker/replication/partition.py", "import kafkaproto.broker.fetch.session"),
     ("asyncio", "kafkaproto/broker/network/connection.py", "import asyncio"),
@@ -23,7 +23,7 @@ CROSSINGS = [
     ("state", "kafkaproto/broker/quota/windows.py", "import kafkaproto.messages.fetch"),
     ("state", "kafkaproto/broker/fetch/read.py", "from kafkaproto.messages.fetch import FetchRequest"),
     ("handlers", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.handlers.produce"),
-    ("generator", "kafkaproto/broker/apis.py", "import kafkaproto.generator"),
+    ("generator", "kafkaproto/broker/requests/pipeline.py", "import kafkaproto.generator"),
     ("codec", "kafkaproto/api.py", "import kafkaproto.broker.runtime.clock"),
     ("pipeline", "kafkaproto/pipeline/__init__.py", "import kafkaproto.broker.log.store"),
 ]

@@ -18,7 +18,7 @@ from kafkaproto.broker.faults.throttle_log import ThrottleLog
 if TYPE_CHECKING:
     from kafkaproto.broker.journal_topic import JournalTopic
     from kafkaproto.broker.quota.sensors import ThrottleReason
-    from kafkaproto.broker.registry import RequestContext
+    from kafkaproto.broker.requests.registry import RequestContext
     from kafkaproto.broker.trace import Recorder
 
     Reason = ThrottleReason | ForcedThrottle

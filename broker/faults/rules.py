@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kafkaproto.api import APIS
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.registry import RequestContext
+    from kafkaproto.broker.requests.registry import RequestContext
 
 INT32_MAX = 2**31 - 1
 _API_KEYS = {info.name: int(key) for key, info in APIS.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.quota.store import AlterationResult, QuotaAlteration, QuotaOp
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.dynamic import Change, Operation, change, one_by_one, resource
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,

@@ -8,7 +8,7 @@ so that the tool asks again, and what nobody has is 3.
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,

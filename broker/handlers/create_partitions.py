@@ -12,7 +12,7 @@ from collections import Counter
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.mutations import MutationCharge
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -15,7 +15,7 @@ from kafkaproto.broker.config.definitions import TOPIC_SETTINGS
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.quota.mutations import MutationCharge
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_topics import (
     CreatableTopic,

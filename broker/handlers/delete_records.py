@@ -10,8 +10,8 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
-from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response, register
 from kafkaproto.broker.replication.delayed_partitions import AwaitedDeletion, DelayedPartitions
+from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.delete_records import (
     DeleteRecordsPartition,

@@ -13,7 +13,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import NO_TOPIC_ID
 from kafkaproto.broker.quota.mutations import MutationCharge
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.delete_topics import (
     DeletableTopicResult,

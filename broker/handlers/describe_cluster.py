@@ -7,7 +7,7 @@ Behaviour: M-7. This broker has no controllers of their own to tell about: type 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -14,7 +14,7 @@ from kafkaproto.broker.config.definitions import BROKER_SETTINGS, TOPIC_SETTINGS
 from kafkaproto.broker.config.values import Described, Source
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import topic_name_is_legal
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.node import Node
-from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import Controller
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.elect_leaders import (
     ElectLeadersRequest,

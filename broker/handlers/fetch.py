@@ -24,8 +24,8 @@ from kafkaproto.broker.fetch.read import (
 )
 from kafkaproto.broker.fetch.session import FetchContext, PartitionRequest
 from kafkaproto.broker.metadata.image import Image
-from kafkaproto.broker.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
 from kafkaproto.broker.replication.selector import ClientMetadata
+from kafkaproto.broker.requests.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.messages.fetch import (

@@ -8,7 +8,7 @@ TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which no client retries.
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

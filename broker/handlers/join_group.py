@@ -10,7 +10,7 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import JoinRequest, JoinResult
-from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response, register
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import LeavingMember
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 FIRST_VERSION_WITH_MANY_MEMBERS = 3

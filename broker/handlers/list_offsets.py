@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import (
     ListOffsetsPartition,

@@ -11,7 +11,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import topic_name_is_legal
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, BrokerState, Image, PartitionState, Topic
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.metadata import (
     MetadataRequest,

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.placement import refusal
-from kafkaproto.broker.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequest,

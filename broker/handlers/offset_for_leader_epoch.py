@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.registry import RequestContext, Response, register
 from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.requests.registry import RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_for_leader_epoch import (
     EpochEndOffset,

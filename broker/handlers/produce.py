@@ -16,9 +16,17 @@ from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.old_messages import judge_any
 from kafkaproto.broker.log.validation import is_transactional, judge, only_batch
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
-from kafkaproto.broker.registry import Charge, DelayedOperation, NoAnswer, RequestContext, Response, Result, register
 from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend, DelayedPartitions
 from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.requests.registry import (
+    Charge,
+    DelayedOperation,
+    NoAnswer,
+    RequestContext,
+    Response,
+    Result,
+    register,
+)
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.produce import (
     BatchIndexAndErrorMessage,

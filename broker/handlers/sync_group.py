@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import SyncRequest, SyncResult
-from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response, register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

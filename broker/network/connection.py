@@ -11,9 +11,9 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kafkaproto.broker import apis
 from kafkaproto.broker.network.frames import BufferPool, FrameError, FrameReader
 from kafkaproto.broker.network.mute import MuteEvent, MuteState, after
+from kafkaproto.broker.requests import pipeline as apis
 from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.broker.runtime.timers import Timer
 

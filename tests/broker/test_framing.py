@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafkaproto.api import APIS
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN
 from kafkaproto.broker.network.mute import MuteState
-from kafkaproto.broker.registry import REGISTRY, Registration
+from kafkaproto.broker.requests.registry import REGISTRY, Registration
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from tests.support.wire import batch, errors, fetch, metadata, produce, produced

@@ -6,7 +6,7 @@ import pytest
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.release import RELEASES, ranges_of
-from kafkaproto.broker.registry import REGISTRY
+from kafkaproto.broker.requests.registry import REGISTRY
 
 
 @pytest.mark.rule("M-9")

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.apis import advertised
 from kafkaproto.broker.cluster import SEMANTICS
 from kafkaproto.broker.config.release import RELEASES, ranges_of
+from kafkaproto.broker.requests.pipeline import advertised
 from tests.golden.decoding import Decoder, report
 from tests.golden.files import RUNS, committed, packed, unpacked
 from tests.golden.recording import RecordedClient, RecordedCluster

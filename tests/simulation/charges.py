@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from kafkaproto.broker import apis
-from kafkaproto.broker.registry import NoAnswer
+from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests.registry import NoAnswer
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from tests.simulation.quotas import FETCH, Asked
 

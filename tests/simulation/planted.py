@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from kafkaproto.broker import apis
 from kafkaproto.broker.continuity import Continuity
 from kafkaproto.broker.durable import recovery, remembered
 from kafkaproto.broker.fetch.delayed_fetch import DelayedFetch
@@ -27,7 +26,6 @@ from kafkaproto.broker.metadata.image import PartitionState
 from kafkaproto.broker.network.connection import Connection
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.quota import precedence
-from kafkaproto.broker.quota.charges import NOT_THROTTLED
 from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.precedence import Levels, level_of
@@ -37,6 +35,8 @@ from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
 from kafkaproto.broker.replication.fetcher import Pull, ReplicaFetcher
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests.charges import NOT_THROTTLED
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.run import Broken, simulate
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkaproto.broker.apis import advertised
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, ranges_of
+from kafkaproto.broker.requests.pipeline import advertised
 
 OFFERED: dict[int, range] = {
     key: range(one.min_version, one.max_version + 1) for key, one in advertised(ranges_of(DEFAULT_RELEASE)).items()

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker import apis
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN, TURN_MS, Connection
 from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.broker.network.mute import MuteState
-from kafkaproto.broker.registry import DelayedOperation, RequestContext
+from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext
 from kafkaproto.broker.runtime.clock import ManualClock
 
 IDLE_MS = 60_000

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.quota.charges import Charged, charge_exempt, charge_produce, charge_request
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.store import ClientQuotaStore
-from kafkaproto.broker.quota.throttled_fetch import charge_fetch
 from kafkaproto.broker.quota.windows import SampledRate
+from kafkaproto.broker.requests.charges import Charged, charge_exempt, charge_produce, charge_request
+from kafkaproto.broker.requests.throttled_fetch import charge_fetch
 
 
 def quotas(produce: float = 0, fetch: float = 0, request: float = 0) -> ClientQuotas:

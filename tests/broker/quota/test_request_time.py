@@ -13,7 +13,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.entities import DEFAULT, REQUEST_PERCENTAGE, QuotaEntity
-from kafkaproto.broker.registry import DelayedOperation, RequestContext, Response
+from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.error_codes import ErrorCode

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import APIS
-from kafkaproto.broker import apis
+from kafkaproto.broker.requests import pipeline as apis
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest

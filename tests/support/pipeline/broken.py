@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkaproto.broker import apis
 from kafkaproto.broker.fetch import session as fetch_session
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.fetch.session import IncrementalContext
@@ -28,6 +27,7 @@ from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.windows import SampledRate
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.selector import RackAwareReplicaSelector
+from kafkaproto.broker.requests import pipeline as apis
 from kafkaproto.broker.server.tracing import meta_of
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic

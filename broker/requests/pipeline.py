@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kafkaproto.api import ApiKey, Codec, codec, request_header_version
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.held_answers import HeldAnswer
-from kafkaproto.broker.quota.charges import (
+from kafkaproto.broker.requests.charges import (
     NOT_THROTTLED,
     Charged,
     charge_exempt,
@@ -25,8 +24,8 @@ from kafkaproto.broker.quota.charges import (
     charge_produce,
     charge_request,
 )
-from kafkaproto.broker.quota.throttled_fetch import charge_fetch
-from kafkaproto.broker.registry import (
+from kafkaproto.broker.requests.delayed_response import HeldAnswer
+from kafkaproto.broker.requests.registry import (
     REGISTRY,
     Build,
     Charge,
@@ -38,6 +37,7 @@ from kafkaproto.broker.registry import (
     Response,
     Result,
 )
+from kafkaproto.broker.requests.throttled_fetch import charge_fetch
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, spliced_parts
@@ -286,7 +286,7 @@ def _charge_quotas(context: RequestContext, asker: Asker, charge: Charge, acks: 
 
 
 def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Response) -> None:
-    """A throttled fetch is sent empty and its bytes are taken back: the rule stands in `kafkaproto.broker.quota.throttled_fetch`."""
+    """A throttled fetch is sent empty and its bytes are taken back: the rule stands in `kafkaproto.broker.requests.throttled_fetch`."""
     node = context.node
     quotas = node.quotas
     rule = node.forced.strike(context) if node.forced.active else None

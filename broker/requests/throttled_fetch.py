@@ -8,8 +8,8 @@ the empty answer and mutes.
 
 from __future__ import annotations
 
-from kafkaproto.broker.quota.charges import NOT_THROTTLED, Charged
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.requests.charges import NOT_THROTTLED, Charged
 
 
 def charge_fetch(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.broker.quota.sensors import LONGEST_THROTTLE_MS
-from kafkaproto.broker.registry import Charge, NoAnswer, Peer, RequestContext, Result
+from kafkaproto.broker.requests.registry import Charge, NoAnswer, Peer, RequestContext, Result
 
 if TYPE_CHECKING:
     from kafkaproto.broker.quota.client_quotas import QuotaManager
