@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 from kafkaproto.broker.config import release
 from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.faults.journal import Journal
-from kafkaproto.broker.faults.rules import ForcedThrottles, api_key
 from kafkaproto.broker.group.coordinator import GroupCoordinator
 from kafkaproto.broker.group.settings import GroupSettings
 from kafkaproto.broker.log.store import MemoryBudget
@@ -26,7 +24,9 @@ from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import BrokerState, Image
 from kafkaproto.broker.node import Node
+from kafkaproto.broker.observe.journal import Journal
 from kafkaproto.broker.quota.entities import QuotaEntity
+from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
 from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
@@ -42,7 +42,7 @@ from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafkaproto.broker.continuity import Continuity
-    from kafkaproto.broker.trace import Recorder
+    from kafkaproto.broker.observe.recorder import Recorder
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 SEMANTICS = ("kip", "kafka")
@@ -140,7 +140,7 @@ class Cluster:
     def _publish_journal(self, name: str | None) -> None:
         if name is None:
             return
-        from kafkaproto.broker.journal_topic import JournalTopic  # most clusters have none and start without it
+        from kafkaproto.broker.observe.journal_topic import JournalTopic  # most clusters have none and start without it
 
         try:
             self.journal.publisher = JournalTopic(self, name)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.api import APIS
 from kafkaproto.broker.config.values import BrokerConfig
-from kafkaproto.broker.faults.journal import Journal
-from kafkaproto.broker.faults.rules import ForcedThrottles
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.fetch.session import SessionCache
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.network.acceptor import Acceptor
+from kafkaproto.broker.observe.journal import Journal
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
+from kafkaproto.broker.quota.forced import ForcedThrottles
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import Turn
@@ -29,7 +29,7 @@ from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from kafkaproto.broker.cluster import Cluster
-    from kafkaproto.broker.trace import Recorder
+    from kafkaproto.broker.observe.recorder import Recorder
 
 logger = logging.getLogger("kafkaproto.node")
 

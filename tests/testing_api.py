@@ -17,10 +17,10 @@ from typing import Any
 
 from kafkaproto import testing as exported
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.faults.journal import EventSeen, RequestSeen, ThrottleSeen
-from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.metadata.image import PartitionState
-from kafkaproto.broker.metrics import MetricName, Metrics
+from kafkaproto.broker.observe.journal import EventSeen, RequestSeen, ThrottleSeen
+from kafkaproto.broker.observe.metrics import MetricName, Metrics
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.sensors import ThrottleReason
 from kafkaproto.broker.testing.handle import Condition, Options, Topics
 from kafkaproto.broker.testing.records import Given

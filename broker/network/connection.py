@@ -19,7 +19,7 @@ from kafkaproto.broker.runtime.timers import Timer
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
-    from kafkaproto.broker.trace import Traced
+    from kafkaproto.broker.observe.recorder import Traced
 
 logger = logging.getLogger("kafkaproto.connection")
 

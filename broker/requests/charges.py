@@ -13,7 +13,7 @@ from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.quota.sensors import ThrottleReason
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.faults.rules import ForcedThrottle
+    from kafkaproto.broker.quota.forced import ForcedThrottle
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
+    from kafkaproto.broker.observe.recorder import Traced
     from kafkaproto.broker.quota.mutations import MutationCharge
-    from kafkaproto.broker.trace import Traced
 
 
 class Peer(Protocol):
@@ -42,7 +42,7 @@ class RequestContext:
     size_bytes: int
     now_ms: int
     traced: ClassVar[bool] = False
-    """Whether somebody records it: then it is one of `kafkaproto.broker.trace`, which has more."""
+    """Whether somebody records it: then it is one of `kafkaproto.broker.observe.recorder`, which has more."""
     handling_ms: float = 0.0
     """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (house §4, "Request time")."""
     mutations: MutationCharge | None = None

@@ -15,7 +15,7 @@ from kafkaproto.broker.cluster import PROFILES, SEMANTICS, Cluster
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
+from kafkaproto.broker.observe.journal_topic import DEFAULT_TOPIC
 from kafkaproto.broker.server.options import Parser, log_level, log_to_stderr, one_of, port
 from kafkaproto.broker.server.server import Server
 

@@ -7,9 +7,9 @@ import os
 from typing import Any
 
 from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.observe.recorder import Recorder
 from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
-from kafkaproto.broker.trace import Recorder
 
 RECORDED = (
     "fetch.max.bytes",

@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TypedDict, TypeVar
 
-from kafkaproto.broker import metrics
 from kafkaproto.broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
 from kafkaproto.broker.config.dynamic import ALL_BROKERS, BrokerResource, Change, Operation, change
 from kafkaproto.broker.config.release import DEFAULT_RELEASE
 from kafkaproto.broker.config.values import as_text, check_topic_settings
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.faults.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
-from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.metadata.image import PartitionState
-from kafkaproto.broker.metrics import Metrics
+from kafkaproto.broker.observe import metrics
+from kafkaproto.broker.observe.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
+from kafkaproto.broker.observe.metrics import Metrics
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
 from kafkaproto.broker.replication.fetcher import ReplicaFetcher

@@ -2,7 +2,7 @@
 
 A folder has all that outlives a run: `state` is Spark's checkpoint (offsets, and the windows that may still change), `table` what came of
 each micro-batch. Whether a client was told of in a window already is looked up in the table, and so survives what the state survives.
-Knows no broker but by its address; what the records say is told in `broker/journal_topic.py`.
+Knows no broker but by its address; what the records say is told in `broker/observe/journal_topic.py`.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafkaproto.broker.config.release import RELEASES, holds_back
-from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from tests.support.wire import batch, errors, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes
 

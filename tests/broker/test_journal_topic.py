@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker import journal_topic
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.faults.rules import ForcedThrottle
-from kafkaproto.broker.journal_topic import BATCH_BYTES, DEFAULT_TOPIC, EVERY_MS, MOST_WAITING, SETTINGS, Reached
+from kafkaproto.broker.observe import journal_topic
+from kafkaproto.broker.observe.journal_topic import (
+    BATCH_BYTES,
+    DEFAULT_TOPIC,
+    EVERY_MS,
+    MOST_WAITING,
+    SETTINGS,
+    Reached,
+)
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing import records as direct
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

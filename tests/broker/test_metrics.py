@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.metrics import CONTROLLER, MetricName, snapshot
+from kafkaproto.broker.observe.metrics import CONTROLLER, MetricName, snapshot
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.testing import cluster as running_cluster

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.broker.observe.recorder import LARGE_BYTES, Recorder
 from kafkaproto.broker.testing.memory import VirtualCluster
-from kafkaproto.broker.trace import LARGE_BYTES, Recorder
 from kafkaproto.trace.format import Entry, Event
 from tests.support.recording import Bench, recorder_into
 from tests.support.wire import batch, fetch, limit, metadata, produce

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from kafkaproto.broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
+from kafkaproto.broker.observe.recorder import _heads
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.requests import pipeline as apis
 from kafkaproto.broker.runtime.clock import monotonic_ns
-from kafkaproto.broker.trace import _heads
 from kafkaproto.flat import uvarint
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import HEADER_BYTES, read_header

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kafkaproto.broker.faults.journal import Journal
+from kafkaproto.broker.observe.journal import Journal
 from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.clients.paced import CONSUMERS, PRODUCERS, Client, Job, Run, value

@@ -27,15 +27,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkaproto.api import APIS
-from kafkaproto.broker import metrics
-from kafkaproto.broker.faults import rules
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.network import connection as connections
+from kafkaproto.broker.observe import metrics
+from kafkaproto.broker.observe.recorder import Recorder
+from kafkaproto.broker.quota import forced as rules
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.server.tracing import TOGETHER, meta_of
 from kafkaproto.broker.testing.memory import LISTENER, MemoryClient, VirtualCluster
-from kafkaproto.broker.trace import Recorder
 from kafkaproto.trace import format as trace_format
 from tests.golden.fitting import fitted
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
-from kafkaproto.broker.metrics import snapshot
+from kafkaproto.broker.observe.metrics import snapshot
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.oracle.quotas import QuotaOracle

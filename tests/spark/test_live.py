@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
+from kafkaproto.broker.observe.journal_topic import DEFAULT_TOPIC
 from kafkaproto.pipeline.live.__main__ import main
 from kafkaproto.pipeline.live.job import CLIENT_ID, Job, Limits, Windows, claim, table
 from kafkaproto.testing import TestCluster, cluster

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kafkaproto.api import codec
+from kafkaproto.broker.observe.recorder import Recorder
 from kafkaproto.broker.testing.memory import VirtualCluster
-from kafkaproto.broker.trace import Recorder
 from kafkaproto.header import decode_request_header, decode_response_header
 from kafkaproto.trace.format import READERS, VERSION, Entry, Event, Exchange, State
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.testing import cluster as started
 from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes, produced, sizes

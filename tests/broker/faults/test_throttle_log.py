@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafkaproto.broker.faults.rules import ForcedThrottle
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.wire import limit, metadata, produce_of_bytes
 

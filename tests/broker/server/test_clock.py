@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import codec
-from kafkaproto.broker.faults.journal import Journal
+from kafkaproto.broker.observe.journal import Journal
 from kafkaproto.header import decode_response_header
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.testing import TestCluster, async_cluster, cluster

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.format import Entry

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

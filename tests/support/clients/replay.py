@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from kafkaproto.broker.faults.journal import RequestSeen
+from kafkaproto.broker.observe.journal import RequestSeen
 from kafkaproto.broker.quota.sensors import ThrottleReason
 from kafkaproto.broker.testing.handle import Handle
 from tests.support.broker.transcription import SlowRate

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.format import Entry, header

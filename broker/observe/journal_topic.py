@@ -32,8 +32,8 @@ from kafkaproto.records.batch import NewRecord, build_batch
 
 if TYPE_CHECKING:
     from kafkaproto.broker.cluster import Cluster
-    from kafkaproto.broker.faults.journal import ThrottleSeen
     from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
+    from kafkaproto.broker.observe.journal import ThrottleSeen
     from kafkaproto.broker.requests.registry import RequestContext
     from kafkaproto.broker.runtime.timers import Timer
 

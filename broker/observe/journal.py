@@ -12,14 +12,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.faults.rules import ForcedThrottle, api_key
-from kafkaproto.broker.faults.throttle_log import ThrottleLog
+from kafkaproto.broker.observe.throttle_log import ThrottleLog
+from kafkaproto.broker.quota.forced import ForcedThrottle, api_key
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.journal_topic import JournalTopic
+    from kafkaproto.broker.observe.journal_topic import JournalTopic
+    from kafkaproto.broker.observe.recorder import Recorder
     from kafkaproto.broker.quota.sensors import ThrottleReason
     from kafkaproto.broker.requests.registry import RequestContext
-    from kafkaproto.broker.trace import Recorder
 
     Reason = ThrottleReason | ForcedThrottle
 

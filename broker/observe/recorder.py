@@ -42,9 +42,9 @@ from kafkaproto.trace.format import (
 from kafkaproto.trace.frames import cut_produce, cut_request, cut_unhandled, is_silent, without_records
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.faults.journal import ThrottleSeen
     from kafkaproto.broker.metadata.image import Topic
     from kafkaproto.broker.node import Node
+    from kafkaproto.broker.observe.journal import ThrottleSeen
     from kafkaproto.broker.quota.entities import QuotaEntity
     from kafkaproto.broker.replication.partition import Partition
     from kafkaproto.broker.requests.registry import Peer

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker.faults.rules import ForcedThrottle
+from kafkaproto.broker.quota.forced import ForcedThrottle
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.faults.journal import ThrottleSeen
+    from kafkaproto.broker.observe.journal import ThrottleSeen
 
 logger = logging.getLogger("kafkaproto.quota")
 
