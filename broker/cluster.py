@@ -41,8 +41,8 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.continuity import Continuity
     from kafkaproto.broker.observe.recorder import Recorder
+    from kafkaproto.broker.persistence.cluster_state import Continuity
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 SEMANTICS = ("kip", "kafka")
@@ -125,7 +125,9 @@ class Cluster:
             self._begin(brokers, cluster_id, self.rng)
             self._publish_journal(journal_topic)
             return
-        from kafkaproto.broker.continuity import Continuity  # most clusters have no folder and start without it
+        from kafkaproto.broker.persistence.cluster_state import (
+            Continuity,  # most clusters have no folder and start without it
+        )
 
         self.continuity = Continuity(self, data_dir, cluster_id)
         try:

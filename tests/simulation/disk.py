@@ -1,6 +1,6 @@
 """The disk below a data directory: a folder whose writes can be refused, torn, or be the last thing that a process ever did.
 
-It stands between the broker's modules that write (`broker/log/store.py`, `broker/log/named_files.py`, `broker/durable/`) and the operating
+It stands between the broker's modules that write (`broker/log/store.py`, `broker/log/named_files.py`, `broker/persistence/`) and the operating
 system, by replacing the `os` that they see. What was written stays, as after `kill -9`: the process dies, not the power. What cannot be
 shown: a power cut (nothing is fsynced by default, in Kafka neither), and a disk of its own for each broker, as all brokers of a cluster
 share one data directory. Must never know what is written, or what is true of it.
@@ -20,10 +20,11 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from kafkaproto.broker.durable import directory, facts
-from kafkaproto.broker.durable.directory import DataDirectory
 from kafkaproto.broker.log import named_files, store
 from kafkaproto.broker.log.named_files import SegmentFolder
+from kafkaproto.broker.persistence import directory
+from kafkaproto.broker.persistence import wal as facts
+from kafkaproto.broker.persistence.directory import DataDirectory
 
 MEMORY = Path("/dev/shm")
 FULL, BROKEN = errno.ENOSPC, errno.EIO

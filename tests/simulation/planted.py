@@ -12,8 +12,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from kafkaproto.broker.continuity import Continuity
-from kafkaproto.broker.durable import recovery, remembered
 from kafkaproto.broker.fetch.delayed_fetch import DelayedFetch
 from kafkaproto.broker.fetch.read import PartitionFetch, Reader
 from kafkaproto.broker.fetch.session import IncrementalContext
@@ -25,6 +23,9 @@ from kafkaproto.broker.metadata import controller
 from kafkaproto.broker.metadata.image import PartitionState
 from kafkaproto.broker.network.connection import Connection
 from kafkaproto.broker.node import Node
+from kafkaproto.broker.persistence import records as remembered
+from kafkaproto.broker.persistence import recovery
+from kafkaproto.broker.persistence.cluster_state import Continuity
 from kafkaproto.broker.quota import precedence
 from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.mutations import MutationQuotas

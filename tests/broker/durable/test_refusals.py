@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.durable.facts import Facts
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.persistence.wal import Facts
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.records.batch import NewRecord, build_batch
@@ -252,7 +252,7 @@ def test_a_full_disk_at_the_start_is_told_in_one_line(tmp_path: Path, monkeypatc
         raise StorageError("cannot write the facts anew: No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kafkaproto.broker.durable.facts.Facts.replace", replace)
+        patch.setattr("kafkaproto.broker.persistence.wal.Facts.replace", replace)
         assert "No space left" in refusal(tmp_path)
     Lives(tmp_path).end()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafkaproto.broker.config.dynamic import BrokerResource, Change, change
-from kafkaproto.broker.durable import ledger
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.persistence import metadata_log as ledger
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.testing import cluster
 from tests.support.broker.lives import Lives, commit, committed, leader, values, write

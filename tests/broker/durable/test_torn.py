@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.durable.facts import Facts
 from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.persistence.wal import Facts
 from tests.support.broker.lives import Lives, values, write
 from tests.support.scene import replica
 

@@ -1,7 +1,7 @@
 """How a cluster goes on where the last process with its data directory ended, and what it notes down for the next one.
 
-Imported only for a cluster that is given a folder: one without it starts without this and all of `kafkaproto.broker.durable`. Must never know
-asyncio or wire messages, nor how facts are written (`kafkaproto.broker.durable`).
+Imported only for a cluster that is given a folder: one without it starts without this and all of `kafkaproto.broker.persistence`. Must never know
+asyncio or wire messages, nor how facts are written (`kafkaproto.broker.persistence`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafkaproto.broker.config.values import ConfigError, as_text, broker_setting, parse
-from kafkaproto.broker.durable import remembered
-from kafkaproto.broker.durable.directory import DataDirectory
-from kafkaproto.broker.durable.facts import Fact
-from kafkaproto.broker.durable.ledger import Ledger
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
+from kafkaproto.broker.persistence import records as remembered
+from kafkaproto.broker.persistence.directory import DataDirectory
+from kafkaproto.broker.persistence.metadata_log import Ledger
+from kafkaproto.broker.persistence.wal import Fact
 from kafkaproto.broker.quota.entities import QuotaEntity, parse_entity
 
 if TYPE_CHECKING:

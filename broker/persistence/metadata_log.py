@@ -12,11 +12,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.durable import remembered
-from kafkaproto.broker.durable.directory import DataDirectory
-from kafkaproto.broker.durable.facts import Fact, Facts
-from kafkaproto.broker.durable.recovery import LogStart, recover
-from kafkaproto.broker.durable.remembered import Remembered
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.log.files import MemoryBudget
@@ -24,6 +19,11 @@ from kafkaproto.broker.log.named_files import FilePool, SegmentFolder
 from kafkaproto.broker.log.producer_state import ProducerEntry
 from kafkaproto.broker.log.replica_log import LogState
 from kafkaproto.broker.log.store import Store
+from kafkaproto.broker.persistence import records as remembered
+from kafkaproto.broker.persistence.directory import DataDirectory
+from kafkaproto.broker.persistence.records import Remembered
+from kafkaproto.broker.persistence.recovery import LogStart, recover
+from kafkaproto.broker.persistence.wal import Fact, Facts
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.durable")

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafkaproto.broker.durable.facts import Fact
-from kafkaproto.broker.durable.recovery import LogFacts, LogStart
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.log.epochs import EpochStart
 from kafkaproto.broker.log.producer_state import ProducerEntry, RememberedBatch
 from kafkaproto.broker.log.replica_log import LogState
 from kafkaproto.broker.log.runs import OffsetRange
 from kafkaproto.broker.metadata.image import PartitionState, Topic
+from kafkaproto.broker.persistence.recovery import LogFacts, LogStart
+from kafkaproto.broker.persistence.wal import Fact
 
 Components = tuple[tuple[str, str | None], ...]
 ALL_BROKERS = -1
