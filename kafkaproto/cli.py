@@ -85,7 +85,7 @@ def broker(arguments: list[str]) -> int:
 def proxy(arguments: list[str]) -> int:
     """Run `kafkaproto proxy`. An interrupt during the imports ends it without a traceback."""
     try:
-        from kafkaproto.broker.server.proxy_main import main as run
+        from kafkaproto.broker.proxy.main import main as run
 
         return run(arguments)
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ import pytest
 
 from kafkaproto.addresses import names_brokers
 from kafkaproto.api import APIS, ApiKey, codec
-from kafkaproto.broker.relay import UNANSWERED, NotKafka, Relay
+from kafkaproto.broker.proxy.connection import UNANSWERED, NotKafka, Relay
 from kafkaproto.frame import frame, split_frames
 from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
 from kafkaproto.messages import (

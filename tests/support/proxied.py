@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.broker.server.proxy import Proxy
+from kafkaproto.broker.proxy.server import Proxy
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.relay import UNANSWERED
-from kafkaproto.broker.server.proxy import CLIENT_ID, Proxy
+from kafkaproto.broker.proxy.connection import UNANSWERED
+from kafkaproto.broker.proxy.server import CLIENT_ID, Proxy
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.testing import TestCluster, async_cluster, cluster

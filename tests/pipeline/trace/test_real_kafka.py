@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkaproto.broker.relay import Relay
-from kafkaproto.broker.server import proxy
+from kafkaproto.broker.proxy import server as proxy
+from kafkaproto.broker.proxy.connection import Relay
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.pipeline.trace.audit.__main__ import RULES
 from kafkaproto.pipeline.trace.audit.rule import NAMES

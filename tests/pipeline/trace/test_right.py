@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.relay import Relay
+from kafkaproto.broker.proxy.connection import Relay
 from kafkaproto.broker.server.tracing import meta_of
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.error_codes import ErrorCode

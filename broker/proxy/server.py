@@ -1,7 +1,7 @@
 """`kafkaproto proxy`: stands in front of any cluster, tells clients its own addresses, and records a trace of what goes through.
 
 A local port for each broker that answers name. It moves bytes and keeps no answer longer than it takes to arrive: who does not read is not
-read from. TLS is not spoken. Knows nothing of messages: that is `kafkaproto.broker.relay`.
+read from. TLS is not spoken. Knows nothing of messages: that is `kafkaproto.broker.proxy.connection`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.network.connection import CLIENT_ENDED
-from kafkaproto.broker.relay import NotKafka, Relay
+from kafkaproto.broker.proxy.connection import NotKafka, Relay
 from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.server.server import LOOPBACK, close_servers
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name

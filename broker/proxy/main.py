@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 
 from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.proxy.server import Proxy
 from kafkaproto.broker.server.options import Parser, log_level, log_to_stderr
 from kafkaproto.broker.server.options import port as port_of
-from kafkaproto.broker.server.proxy import Proxy
 
 
 def _address(text: str) -> tuple[str, int]:
