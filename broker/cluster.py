@@ -19,6 +19,7 @@ from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.coordinator import GroupCoordinator
 from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.log.manager import Upkeep
 from kafkaproto.broker.log.store import MemoryBudget
 from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
@@ -32,7 +33,6 @@ from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager, Stores
-from kafkaproto.broker.replication.upkeep import Upkeep
 from kafkaproto.broker.requests import pipeline as apis
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import Turn

@@ -14,9 +14,9 @@ from random import Random
 from uuid import UUID
 
 from kafkaproto.broker.group.commits import Commits, GroupKeeper
+from kafkaproto.broker.group.deferred_replies import Outbox
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
-from kafkaproto.broker.group.outbox import Outbox
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.results import (
     UNKNOWN_MEMBER_ID,

@@ -8,8 +8,8 @@ second half of Kafka's `GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJo
 
 from __future__ import annotations
 
+from kafkaproto.broker.group.deferred_replies import Outbox
 from kafkaproto.broker.group.group import Group, GroupState, Member
-from kafkaproto.broker.group.outbox import Outbox
 from kafkaproto.broker.group.results import (
     UNKNOWN_MEMBER_ID,
     JoinReply,

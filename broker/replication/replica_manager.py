@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.compaction import CleaningLimits
+from kafkaproto.broker.log.manager import Upkeep
 from kafkaproto.broker.log.named_files import SegmentFolder
 from kafkaproto.broker.log.replica_log import Keeper, LogState, ReplicaLog
 from kafkaproto.broker.log.retention import RetentionLimits
@@ -35,7 +36,6 @@ from kafkaproto.broker.replication.selector import (
     ReplicaView,
     load_selector,
 )
-from kafkaproto.broker.replication.upkeep import Upkeep
 from kafkaproto.broker.runtime.actions import Turn
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
