@@ -92,6 +92,7 @@ def test_the_image_copies_what_is_there_and_starts_the_script(services: dict[str
     assert f">={version[1]}" == project["project"]["requires-python"]
 
 
+@pytest.mark.spark
 def test_the_spark_job_is_a_profile_that_waits_for_the_brokers(
     services: dict[str, Any], options: Any, listeners: dict[int, dict[str, Listener]]
 ) -> None:

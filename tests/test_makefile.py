@@ -36,7 +36,9 @@ MAKE = shutil.which("make")
 
 def make(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     assert MAKE is not None, "make is missing: apt install make"
-    clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    clean = {
+        k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS", "BASE", "SPARK")
+    }
     return subprocess.run(
         [MAKE, "--no-print-directory", *arguments],
         cwd=ROOT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.broker.journal_topic import DEFAULT_TOPIC
+from kafkaproto.broker.observe.journal_topic import DEFAULT_TOPIC
 from kafkaproto.pipeline.kafka_py.source import KafkaPy
 from kafkaproto.pipeline.live.job import Job, Limits, Windows, table
 from kafkaproto.testing import TestCluster

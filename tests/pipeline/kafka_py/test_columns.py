@@ -144,6 +144,7 @@ def test_large_records_fill_rows_before_many_do() -> None:
     assert rows.add(next(batches(build_batch([NewRecord(bytes(9 << 20))]))), 0)
 
 
+@pytest.mark.spark
 def test_executors_need_neither_numpy_nor_pandas() -> None:
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['pandas'] = None\n"

@@ -20,6 +20,8 @@ from kafkaproto.pipeline.kafka_py.stream import KafkaStreamReader
 from kafkaproto.records.record import NewRecord
 from kafkaproto.testing import TestCluster, cluster
 
+pytestmark = pytest.mark.spark
+
 START_MS = 1_700_000_000_000
 
 

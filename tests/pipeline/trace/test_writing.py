@@ -18,6 +18,8 @@ from kafkaproto.pipeline.trace.store import Store, StoreError
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.tables import rows
 
+pytestmark = pytest.mark.spark
+
 RUN = Run("r", {}, (), ())
 EVENTS_PER_BATCH = 4096
 
