@@ -14,7 +14,7 @@ from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.testing import TestCluster, cluster
 from tests.artifacts.holding import expected, unpack
 from tests.artifacts.streams import ALERTS, JOURNAL, run_kafka_py, run_live, table_rows, write
-from tests.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = [
     pytest.mark.spark,
