@@ -1,26 +1,5 @@
-"""No test on sockets may leave an error in a log: that is also where asyncio tells what a callback or a lost task raised."""
+"""No test on sockets may leave an error in a log."""
 
-from __future__ import annotations
+from tests.support.logged_errors import errors_expected, no_errors
 
-import logging
-from collections.abc import Callable, Iterator
-
-import pytest
-
-
-@pytest.fixture
-def errors_expected() -> list[str]:
-    """Texts of errors that a test provokes on purpose."""
-    return []
-
-
-@pytest.fixture(autouse=True)
-def _no_errors(caplog: pytest.LogCaptureFixture, errors_expected: list[str]) -> Iterator[Callable[[], None]]:
-    yield lambda: None
-    told = [
-        record.getMessage()
-        for phase in ("setup", "call")
-        for record in caplog.get_records(phase)
-        if record.levelno >= logging.ERROR and record.name.split(".")[0] in ("asyncio", "kafkaproto")
-    ]
-    assert [text for text in told if not any(expected in text for expected in errors_expected)] == []
+__all__ = ["errors_expected", "no_errors"]

@@ -1,0 +1,26 @@
+"""Fixtures that fail a test on sockets which leaves an error in a log: asyncio reports there what a callback or a lost task raised."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+
+@pytest.fixture
+def errors_expected() -> list[str]:
+    """Texts of errors that a test provokes on purpose."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def no_errors(caplog: pytest.LogCaptureFixture, errors_expected: list[str]) -> Iterator[Callable[[], None]]:
+    yield lambda: None
+    told = [
+        record.getMessage()
+        for phase in ("setup", "call")
+        for record in caplog.get_records(phase)
+        if record.levelno >= logging.ERROR and record.name.split(".")[0] in ("asyncio", "kafkaproto")
+    ]
+    assert [text for text in told if not any(expected in text for expected in errors_expected)] == []
