@@ -35,7 +35,7 @@ from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager, Stores
 from kafkaproto.broker.requests import pipeline as apis
 from kafkaproto.broker.requests.registry import Registration
-from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock, SystemClock
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -103,7 +103,7 @@ class Cluster:
         self.clock: Clock = clock or SystemClock()
         self.rng = Random(seed)
         self.timers = Timers()
-        self.turn = Turn(self.clock.now_ms())
+        self.actions = ActionQueue(self.clock.now_ms())
         self.journal = Journal()
         self.forced_throttles = ForcedThrottles()
         self.holds_back = release.holds_back(release_name)
@@ -164,7 +164,7 @@ class Cluster:
         LeaderBalance(
             self.controller,
             self.timers,
-            lambda: self.turn.now_ms,
+            lambda: self.actions.now_ms,
             lambda: bool(self.config.get(-1, "auto.leader.rebalance.enable")),
             lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
         )
@@ -195,7 +195,7 @@ class Cluster:
             broker_id,
             config,
             self.stores,
-            self.turn,
+            self.actions,
             self.timers,
             self.upkeep,
             strict_kip=self.strict_kip,
@@ -247,9 +247,9 @@ class Cluster:
             deadline = self.timers.next_deadline_ms()
             if deadline is None or deadline > now_ms:
                 return
-            self.turn.now_ms = now_ms
+            self.actions.now_ms = now_ms
             self.timers.run_due(now_ms)
-            self.turn.run(now_ms)
+            self.actions.run(now_ms)
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
@@ -293,11 +293,11 @@ class Cluster:
         node.replicas.apply_roles(image, names)
         self._follow_everywhere(names)
         if any(len(partition.log.runs) for partition in node.replicas.partitions.values()):
-            self.upkeep.wake(self.turn.now_ms)
+            self.upkeep.wake(self.actions.now_ms)
         self._broker_changed(node, "started")
 
     def _broker_changed(self, node: Node, what: str) -> None:
-        self.journal.event(self.turn.now_ms, node.broker_id, "broker", state=what)
+        self.journal.event(self.actions.now_ms, node.broker_id, "broker", state=what)
         for listener in self.on_broker_change:
             listener(node)
 
@@ -312,7 +312,7 @@ class Cluster:
         if state is None:
             return
         if not self._isr_changes:
-            self.turn.soon(self._publish_isr)
+            self.actions.soon(self._publish_isr)
         published, wanted = set(state.isr), set(isr)
         decided = self._isr_changes.get((topic, index), published)
         self._isr_changes[(topic, index)] = (decided | (wanted - published)) - (published - wanted)
@@ -342,24 +342,24 @@ class Cluster:
         for name in changed:
             before, after = old.topics.get(name), new.topics.get(name)
             if self.journal.recorder is not None:
-                self.journal.recorder.topic_became(self.turn.now_ms, before, after)
+                self.journal.recorder.topic_became(self.actions.now_ms, before, after)
             if before is None or after is None:
                 continue
             for was, now in zip(before.partitions, after.partitions, strict=False):
                 facts = {"topic": name, "partition": now.index}
                 if was.leader_epoch != now.leader_epoch:
                     facts_leader = {**facts, "leader": now.leader, "leader_epoch": now.leader_epoch}
-                    self.journal.event(self.turn.now_ms, now.leader, "leader", **facts_leader)
+                    self.journal.event(self.actions.now_ms, now.leader, "leader", **facts_leader)
                 if was.isr != now.isr:
-                    self.journal.event(self.turn.now_ms, now.leader, "isr", **facts, isr=list(now.isr))
+                    self.journal.event(self.actions.now_ms, now.leader, "isr", **facts, isr=list(now.isr))
 
     def _record_log(self, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
         if self.journal.recorder is not None:
-            self.journal.recorder.log(self.turn.now_ms, broker_id, topic, index, what, before, after)
+            self.journal.recorder.log(self.actions.now_ms, broker_id, topic, index, what, before, after)
 
     def _record_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         if self.journal.recorder is not None:
-            self.journal.recorder.quota(self.turn.now_ms, entity, key, value)
+            self.journal.recorder.quota(self.actions.now_ms, entity, key, value)
 
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
@@ -412,7 +412,7 @@ class Cluster:
         before, self.journal.recorder = self.journal.recorder, recorder
         for node in self.nodes:
             node.recorder = recorder
-            node.replicas.watch(None if recorder is None else partial(recorder.watch, self.turn))
+            node.replicas.watch(None if recorder is None else partial(recorder.watch, self.actions))
         if before is not None and before is not recorder:
             before.end()
 
@@ -428,7 +428,7 @@ class Cluster:
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()
-        self.upkeep.wake(self.turn.now_ms)
+        self.upkeep.wake(self.actions.now_ms)
 
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
@@ -452,7 +452,7 @@ class Cluster:
             node.replicas.leave_alone()
         self.request_cost_ms.clear()
         self.forced_throttles.clear()
-        self.groups.close(self.turn.now_ms)
+        self.groups.close(self.actions.now_ms)
         self.groups = self._new_groups()
         self.quota_store.clear()
         self.config.reset()
@@ -461,7 +461,7 @@ class Cluster:
         self.mutations.close()
         self.mutations = self._new_mutations()
         self._apply_static_quotas()
-        self.turn.run(self.turn.now_ms)
+        self.actions.run(self.actions.now_ms)
         self.upkeep.rest()
         self.journal.clear()
         if self.journal.publisher is not None:

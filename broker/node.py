@@ -23,7 +23,7 @@ from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.quota.forced import ForcedThrottles
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests.registry import Registration
-from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock
 from kafkaproto.broker.runtime.timers import Timers
 
@@ -73,7 +73,7 @@ class Node:
         self.config = config
         self.replicas = replicas
         self.timers: Timers = cluster.timers
-        self.turn: Turn = cluster.turn
+        self.actions: ActionQueue = cluster.actions
         self.journal: Journal = cluster.journal
         self.forced: ForcedThrottles = cluster.forced_throttles
         self.holds_back = cluster.holds_back
@@ -163,7 +163,7 @@ class Node:
         if self.recorder is not None:
             facts = {"connection": connection.connection_id, "listener": connection.listener_name}
             self.recorder.event(
-                self.turn.now_ms,
+                self.actions.now_ms,
                 self.broker_id,
                 "opened",
                 {**facts, "peer": connection.client_address, "principal": connection.principal},
@@ -177,7 +177,7 @@ class Node:
             self.journal.publisher.left(connection.connection_id)
         if self.recorder is not None:
             facts = {"connection": connection.connection_id, "why": why}
-            self.recorder.event(self.turn.now_ms, self.broker_id, "closed", facts)
+            self.recorder.event(self.actions.now_ms, self.broker_id, "closed", facts)
 
     def settings_changed(self) -> None:
         self.connection_quotas.settings_changed()
@@ -195,7 +195,7 @@ class Node:
 
     def _let_in_soon(self) -> None:
         if any(acceptor.has_waiting for acceptor in self.acceptors.values()):
-            self.turn.soon(self._let_in)
+            self.actions.soon(self._let_in)
 
     def _let_in(self, now_ms: int) -> None:
         for acceptor in self.acceptors.values():

@@ -227,7 +227,7 @@ class Connection:
         self.node.left(self, why)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
-            self.node.journal.throttle_ended(self.connection_id, self.node.turn.now_ms)
+            self.node.journal.throttle_ended(self.connection_id, self.node.actions.now_ms)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         self._abandon()

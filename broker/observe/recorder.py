@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.quota.entities import QuotaEntity
     from kafkaproto.broker.replication.partition import Partition
     from kafkaproto.broker.requests.registry import Peer
-    from kafkaproto.broker.runtime.actions import Turn
+    from kafkaproto.broker.runtime.actions import ActionQueue
 
 logger = logging.getLogger("kafkaproto.trace")
 
@@ -262,7 +262,7 @@ class Recorder:
         node = traced.node
         traced.woken()
         traced.unanswered(0, False, False)
-        traced.now_ms = node.turn.now_ms
+        traced.now_ms = node.actions.now_ms
         if not traced.silent:
             self._trouble(traced.now_ms, node.broker_id, traced.peer, traced.seq, UNANSWERED)
 
@@ -270,19 +270,19 @@ class Recorder:
         """What is wrong with an exchange is told in front of it."""
         self.event(at_ms, broker_id, "trouble", {"connection": peer.connection_id, "of": seq, "why": why})
 
-    def watch(self, turn: Turn, partitions: Sequence[Partition]) -> None:
+    def watch(self, actions: ActionQueue, partitions: Sequence[Partition]) -> None:
         """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.
 
         A move comes before the answers that it lets go.
         """
         standing = [_positions(partition, begins=True) for partition in partitions if partition.log.log_end_offset]
         if standing:
-            at = next(self._seq), partitions[0].broker_id, turn.now_ms, monotonic_ns()
+            at = next(self._seq), partitions[0].broker_id, actions.now_ms, monotonic_ns()
             self._keep_packed(state(State(*at, tuple(standing))))
         for partition in partitions:
-            partition.log.advanced = self._mover(turn, partition, begins=not partition.log.log_end_offset)
+            partition.log.advanced = self._mover(actions, partition, begins=not partition.log.log_end_offset)
 
-    def _mover(self, turn: Turn, partition: Partition, begins: bool) -> Callable[[], None]:
+    def _mover(self, actions: ActionQueue, partition: Partition, begins: bool) -> Callable[[], None]:
         # Moves are not counted: an exchange follows, or who flushes.
         keep: Callable[[Waiting], None] = (
             partial(self._keep, size_bytes=0) if self._together == 1 else self._waiting.append
@@ -300,7 +300,7 @@ class Recorder:
                         head,
                         next(seq),
                         broker_id,
-                        turn.now_ms,
+                        actions.now_ms,
                         monotonic_ns(),
                         place,
                         flags,

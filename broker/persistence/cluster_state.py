@@ -39,7 +39,7 @@ class Continuity:
     def __init__(self, cluster: Cluster, path: str | os.PathLike[str], new_cluster_id: str) -> None:
         directory = DataDirectory(path, new_cluster_id)
         try:
-            self.ledger = Ledger(directory, cluster.budget, self._all_facts, lambda: cluster.turn.now_ms)
+            self.ledger = Ledger(directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms)
         except BaseException:
             directory.close()
             raise
@@ -69,15 +69,15 @@ class Continuity:
         for (components, key), value in left.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         cluster.quota_store.before_change = self.remember_quotas
-        cluster.groups.restore(left.groups, cluster.turn.now_ms)
+        cluster.groups.restore(left.groups, cluster.actions.now_ms)
         cluster.controller.restore(left.topics)
         cluster.stores.began()
         ledger.begin()
         cluster.controller.give_leaders()
         for what in ledger.cuts:
-            cluster.journal.event(cluster.turn.now_ms, -1, "recovery", cut=what)
+            cluster.journal.event(cluster.actions.now_ms, -1, "recovery", cut=what)
         if left.topics:
-            cluster.upkeep.wake(cluster.turn.now_ms)
+            cluster.upkeep.wake(cluster.actions.now_ms)
 
     def close(self) -> None:
         """The process ends by itself."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota, answer_bytes
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
@@ -89,7 +89,7 @@ class ReplicaFetcher:
         self,
         follower_id: int,
         settings: FetcherSettings,
-        turn: Turn,
+        actions: ActionQueue,
         timers: Timers,
         wishes: dict[tuple[str, int], Wish],
         leader_quota: ReplicationQuota,
@@ -101,7 +101,7 @@ class ReplicaFetcher:
         self._wishes = wishes
         """Shared by all fetchers of a broker, as a wish outlives a leader."""
         self._settings = settings
-        self._turn = turn
+        self._actions = actions
         self._timers = timers
         self._pulls: dict[tuple[str, int], Pull] = {}
         self._parked_ms: int | None = None
@@ -119,7 +119,7 @@ class ReplicaFetcher:
         """Begin to follow; the follower's log has been truncated to what the leader shares."""
         key = (leader.topic, leader.index)
         pull = self._pulls[key] = Pull(leader, follower, self._wishes.get(key))
-        pull.left_out = self._leaves_out(pull, self._turn.now_ms)
+        pull.left_out = self._leaves_out(pull, self._actions.now_ms)
         self._any_left_out |= pull.left_out  # chosen anew with the next fetch, also when no quota is left by then
         leader.pullers[self.follower_id] = self
         follower.following = self
@@ -258,7 +258,7 @@ class ReplicaFetcher:
     def _soon(self) -> None:
         if not self._queued:
             self._queued = True
-            self._turn.soon(self._run)
+            self._actions.soon(self._run)
 
     def _wait_until(self, at_ms: int) -> None:
         timer = self._timer

@@ -36,7 +36,7 @@ from kafkaproto.broker.replication.selector import (
     ReplicaView,
     load_selector,
 )
-from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -136,7 +136,7 @@ class ReplicaManager:
         broker_id: int,
         config: BrokerConfig,
         stores: Stores,
-        turn: Turn,
+        actions: ActionQueue,
         timers: Timers,
         upkeep: Upkeep,
         *,
@@ -160,7 +160,7 @@ class ReplicaManager:
         self.follower_quota = ReplicationQuota("FollowerReplication", samples, window_ms)
         self._config = config
         self._stores = stores
-        self._turn = turn
+        self._actions = actions
         self._timers = timers
         self._upkeep = upkeep
         self._change_isr = change_isr
@@ -202,7 +202,7 @@ class ReplicaManager:
         if self.leader_quota.active and not was_active:
             pullers = {puller: None for partition in self.partitions.values() for puller in partition.pullers.values()}
             for puller in pullers:
-                puller.count_idle_fetches(self._turn.now_ms)
+                puller.count_idle_fetches(self._actions.now_ms)
 
     def _apply_topic(self, topic: Topic) -> None:
         settings = self._settings(topic)
@@ -213,10 +213,10 @@ class ReplicaManager:
             partition = self.partitions.get((topic.name, state.index)) or self._make(topic, state.index)
             self._configure(partition, settings)
             if partition.partition_epoch != state.partition_epoch:
-                partition.apply(state, self._turn.now_ms)
+                partition.apply(state, self._actions.now_ms)
                 if partition.followers:
                     # Who never fetches from a new leader lags, too; who follows at once has fetched two steps from now.
-                    self._turn.soon(lambda _: self._turn.soon(self._watch_all))
+                    self._actions.soon(lambda _: self._actions.soon(self._watch_all))
 
     def apply_following(self, changed: Sequence[str]) -> None:
         """Second half, once every broker knows its roles: follow the new leaders."""
@@ -229,7 +229,7 @@ class ReplicaManager:
             settings.retention,
             settings.cleaning,
         ):
-            self._upkeep.wake(self._turn.now_ms)
+            self._upkeep.wake(self._actions.now_ms)
         partition.limits = settings.limits
         partition.min_isr = settings.min_isr
         partition.deletes = settings.deletes
@@ -251,13 +251,13 @@ class ReplicaManager:
             self.broker_id,
             log,
             lag_max_ms=self._config["replica.lag.time.max.ms"],
-            soon=self._turn.soon,
+            soon=self._actions.soon,
             on_isr=self._isr_moved,
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
         if self._watch is not None:
             self._watch([partition])
-        partition.held_from = self._turn.now_ms, log.store.end_position
+        partition.held_from = self._actions.now_ms, log.store.end_position
         self.partitions[(topic.name, index)] = partition
         self._by_topic.setdefault(topic.name, {})[index] = partition
         return partition
@@ -361,7 +361,7 @@ class ReplicaManager:
             fetcher = self.fetchers[leader.broker_id] = ReplicaFetcher(
                 self.broker_id,
                 self._fetcher_settings(),
-                self._turn,
+                self._actions,
                 self._timers,
                 self.wishes,
                 self._quota_of(leader.broker_id),
@@ -461,14 +461,14 @@ class ReplicaManager:
         if timer is None or timer.callback is None or timer.at_ms > due:
             if timer is not None:
                 timer.cancel()
-            self._shrink_timer = self._timers.at(max(due, self._turn.now_ms + 1), self._shrink)
+            self._shrink_timer = self._timers.at(max(due, self._actions.now_ms + 1), self._shrink)
 
     def _shrink(self, now_ms: int) -> None:
         for partition in list(self.partitions.values()):
             if partition.is_leader and partition.followers:
                 partition.shrink_isr(now_ms)
         # Once the new in-sync replicas are published: whoever was put out is not waited for again.
-        self._turn.soon(self._watch_all)
+        self._actions.soon(self._watch_all)
 
     def _watch_all(self, now_ms: int) -> None:
         for partition in self.partitions.values():

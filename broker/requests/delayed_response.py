@@ -117,4 +117,6 @@ class HeldAnswer:
         """The connection has gone."""
         if self._timer is not None:
             self._timer.cancel()
-            self._context.node.journal.throttle_ended(self._context.peer.connection_id, self._context.node.turn.now_ms)
+            self._context.node.journal.throttle_ended(
+                self._context.peer.connection_id, self._context.node.actions.now_ms
+            )

@@ -15,7 +15,7 @@ logger = logging.getLogger("kafkaproto.turn")
 Step = Callable[[int], None]
 
 
-class Turn:
+class ActionQueue:
     """`now_ms` is the instant of the turn. `soon(step)` queues, `run(now_ms)` runs all, including what the steps queue."""
 
     __slots__ = ("_running", "_steps", "now_ms")

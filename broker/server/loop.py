@@ -49,19 +49,19 @@ class BrokerLoop:
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: int | None = None
         self._stopped = False
-        self._turn = cluster.turn
+        self._actions = cluster.actions
         self.now_ms: Callable[[], int] = cluster.clock.now_ms
         cluster.timers.on_earlier = self._arm
         self._arm()
 
     def enter(self, now_ms: int) -> None:
         """Something came in at `now_ms`."""
-        self._turn.now_ms = now_ms
+        self._actions.now_ms = now_ms
         self.activity += 1
 
     def leave(self, now_ms: int) -> None:
         """Do all that follows from it."""
-        self._turn.run(now_ms)
+        self._actions.run(now_ms)
 
     def call(self, action: Callable[[], T]) -> T:
         """Run a control call as a turn of its own."""
@@ -112,7 +112,7 @@ class BrokerLoop:
                 return
             except Exception:
                 logger.exception("what was due failed; the other deadlines go on")
-                self._turn.run(now_ms)
+                self._actions.run(now_ms)
 
     def stop(self) -> None:
         """No deadline fires any more."""
@@ -151,7 +151,7 @@ class BrokerLoop:
             if deadline is None or deadline > target:
                 break
             clock.advance(max(0, deadline - clock.now_ms()))
-            self._run_due(max(deadline, self._turn.now_ms))
+            self._run_due(max(deadline, self._actions.now_ms))
             await self.settle()
         clock.advance(max(0, target - clock.now_ms()))
         self._armed_for = None

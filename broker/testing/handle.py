@@ -189,14 +189,14 @@ class Handle(ABC):
 
     def run_retention(self) -> None:
         """Let every replica delete now what has expired, as it does every log.retention.check.interval.ms."""
-        self._run(lambda: self.state.upkeep.retention.run(self.state.turn.now_ms))
+        self._run(lambda: self.state.upkeep.retention.run(self.state.actions.now_ms))
 
     def compact(self, topic: str, partition: int) -> None:
         """Clean every replica of a partition now, however little is dirty: all but the open segment, up to the high watermark.
 
         Raises KafkaError 3 when there is no such partition, 44 when its topic is not compacted, 56 when the store is full.
         """
-        self._run(lambda: self.state.upkeep.compaction.clean(topic, partition, self.state.turn.now_ms))
+        self._run(lambda: self.state.upkeep.compaction.clean(topic, partition, self.state.actions.now_ms))
 
     # ---- quotas --------------------------------------------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class Handle(ABC):
         A snapshot: `c.metrics("byte-rate", "Produce", user="alice")`; write dashes in the names of tags as underscores.
         """
         wanted = {(key.replace("_", "-"), value) for key, value in tags.items()}
-        found = self._run(lambda: metrics.snapshot(self.state, self.state.turn.now_ms))
+        found = self._run(lambda: metrics.snapshot(self.state, self.state.actions.now_ms))
         return {
             key: value
             for key, value in found.items()
@@ -384,7 +384,7 @@ class BrokerHandle:
             )
         replicas = self._handle.state.nodes[self.broker_id].replicas
         other = self._handle.broker(leader).broker_id
-        self._handle.run_in_loop(lambda: replicas.cut_link(other, cut, self._handle.state.turn.now_ms))
+        self._handle.run_in_loop(lambda: replicas.cut_link(other, cut, self._handle.state.actions.now_ms))
 
 
 class FollowerHandle:
@@ -400,7 +400,7 @@ class FollowerHandle:
         """Take no batch that begins at or above offset `at` (None: nothing more from now on), whoever leads, until `release`."""
 
         def act() -> None:
-            self._fetcher().hold(self._topic, self._index, at, self._handle.state.turn.now_ms)
+            self._fetcher().hold(self._topic, self._index, at, self._handle.state.actions.now_ms)
 
         self._handle.run_in_loop(act)
 

@@ -78,11 +78,11 @@ class VirtualCluster:
 
     def run(self) -> None:
         """All that follows from what came in, at this instant."""
-        self.state.turn.run(self.now_ms)
+        self.state.actions.run(self.now_ms)
         while self._soon:
             client = self._soon.pop(0)
             client.connection.proceed(self.now_ms)
-            self.state.turn.run(self.now_ms)
+            self.state.actions.run(self.now_ms)
         if self._failed:
             raise self._failed.pop()
 
@@ -97,7 +97,7 @@ class VirtualCluster:
             self.state.run_due(self.now_ms)
             self.run()
         self.clock.advance(target - self.now_ms)
-        self.state.turn.now_ms = self.now_ms
+        self.state.actions.now_ms = self.now_ms
 
     def call_soon(self, client: MemoryClient) -> None:
         self._soon.append(client)
@@ -221,7 +221,7 @@ class MemoryClient:
     def resume_reading(self) -> None:
         self.reading = True
         if self._unread:
-            self._cluster.state.turn.soon(lambda _: self._deliver())
+            self._cluster.state.actions.soon(lambda _: self._deliver())
 
     def close(self) -> None:
         self.closed_ms = self._cluster.now_ms

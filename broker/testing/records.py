@@ -73,7 +73,7 @@ def produce(
     if topic not in cluster.controller.image.topics:
         cluster.auto_create(topic)
     count = len(cluster.controller.image.topics[topic].partitions)
-    now_ms = cluster.turn.now_ms
+    now_ms = cluster.actions.now_ms
     chosen: dict[int, list[int]] = {}
     made = [as_record(one, now_ms) for one in given]
     for i, record in enumerate(made):
@@ -91,9 +91,9 @@ def produce(
 
 def _append(cluster: Cluster, leader: Partition, batch: Iterable[NewRecord], compression: Compression) -> int:
     data = memoryview(bytearray(build_batch(batch, compression=compression)))
-    checked, header = validate(data, PRODUCE_VERSION, leader.limits, cluster.turn.now_ms)
-    appended = leader.log.append(checked, header, leader.leader_epoch, cluster.turn.now_ms)
-    cluster.nodes[leader.broker_id].replicas.appended(leader, cluster.turn.now_ms)
+    checked, header = validate(data, PRODUCE_VERSION, leader.limits, cluster.actions.now_ms)
+    appended = leader.log.append(checked, header, leader.leader_epoch, cluster.actions.now_ms)
+    cluster.nodes[leader.broker_id].replicas.appended(leader, cluster.actions.now_ms)
     return appended.base_offset
 
 

@@ -376,7 +376,7 @@ def test_an_isr_below_the_minimum_when_the_records_are_replicated_is_error_20() 
         fetcher.release("t", 0)
     # In the same turn: broker 2 fetches, and before anybody looks three in-sync replicas are needed.
     needed = {"min.insync.replicas": "3"}
-    cluster.state.turn.soon(lambda _: cluster.state.controller.set_topic_configs("t", needed))
+    cluster.state.actions.soon(lambda _: cluster.state.controller.set_topic_configs("t", needed))
     cluster.run()
     assert told(produced(client.latest)) == (20, 0, -1, 0)
     assert replica(cluster, 0).log.high_watermark == 1

@@ -6,69 +6,69 @@ import logging
 
 import pytest
 
-from kafkaproto.broker.runtime.actions import Turn
+from kafkaproto.broker.runtime.actions import ActionQueue
 
 
 def test_steps_run_in_order_and_so_do_the_steps_that_they_queue() -> None:
-    turn, seen = Turn(0), []
+    actions, seen = ActionQueue(0), []
 
     def first(now_ms: int) -> None:
         seen.append("first")
-        turn.soon(lambda _: seen.append("of the first"))
+        actions.soon(lambda _: seen.append("of the first"))
 
-    turn.soon(first)
-    turn.soon(lambda _: seen.append("second"))
+    actions.soon(first)
+    actions.soon(lambda _: seen.append("second"))
     assert seen == []
-    turn.run(5)
+    actions.run(5)
     assert seen == ["first", "second", "of the first"]
 
 
 def test_every_step_of_a_turn_is_at_its_instant() -> None:
-    turn, seen = Turn(1), []
-    turn.soon(lambda now_ms: turn.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
-    turn.run(42)
+    actions, seen = ActionQueue(1), []
+    actions.soon(lambda now_ms: actions.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
+    actions.run(42)
     assert seen == [42, 42]
-    assert turn.now_ms == 42
+    assert actions.now_ms == 42
 
 
 def test_a_chain_of_a_hundred_thousand_steps_does_not_nest() -> None:
-    turn, seen = Turn(0), []
+    actions, seen = ActionQueue(0), []
 
     def step(now_ms: int) -> None:
         seen.append(now_ms)
         if len(seen) < 100_000:
-            turn.soon(step)
-            turn.run(999)  # inside a turn this is the same turn
+            actions.soon(step)
+            actions.run(999)  # inside a turn this is the same turn
 
-    turn.soon(step)
-    turn.run(7)
+    actions.soon(step)
+    actions.run(7)
     assert len(seen) == 100_000
     assert set(seen) == {7}
 
 
 @pytest.mark.rule("W-8")
 def test_a_step_that_raises_is_logged_and_the_others_run(caplog: pytest.LogCaptureFixture) -> None:
-    turn, seen = Turn(0), []
-    turn.soon(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
-    turn.soon(seen.append)
-    turn.run(3)
+    actions, seen = ActionQueue(0), []
+    actions.soon(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    actions.soon(seen.append)
+    actions.run(3)
     assert seen == [3]
     [record] = caplog.records
     assert (record.levelno, record.name) == (logging.ERROR, "kafkaproto.turn")
-    turn.soon(seen.append)
-    turn.run(4)
+    actions.soon(seen.append)
+    actions.run(4)
     assert seen == [3, 4]
 
 
 def test_what_ends_the_process_is_not_held_up() -> None:
-    turn, seen = Turn(0), []
+    actions, seen = ActionQueue(0), []
 
     def interrupted(now_ms: int) -> None:
         raise KeyboardInterrupt
 
-    turn.soon(interrupted)
-    turn.soon(seen.append)
+    actions.soon(interrupted)
+    actions.soon(seen.append)
     with pytest.raises(KeyboardInterrupt):
-        turn.run(1)
-    turn.run(2)
+        actions.run(1)
+    actions.run(2)
     assert seen == [2]

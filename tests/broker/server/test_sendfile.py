@@ -197,7 +197,7 @@ def answer_by_hand(cluster: AsyncTestCluster, buffers: Sequence[object], throttl
     """As if a request were in progress and now done."""
     connection = only_connection(cluster)
     connection.state = MuteState.MUTED_AND_RESPONSE_PENDING
-    cluster.run_in_loop(lambda: connection.answer(buffers, throttle_ms, False, cluster.state.turn.now_ms))
+    cluster.run_in_loop(lambda: connection.answer(buffers, throttle_ms, False, cluster.state.actions.now_ms))
     return connection
 
 
@@ -213,7 +213,7 @@ async def test_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) ->
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         await client.ask(metadata(), 1)
         connection = answer_by_hand(cluster, (b"head", file_range(cluster, 2 * MIB), b"tail"), throttle_ms=5000)
-        begun_ms = cluster.state.turn.now_ms
+        begun_ms = cluster.state.actions.now_ms
         assert connection.state is MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
         assert await client.data(2 * MIB + 8) == b"head" + stored(cluster, 0)[: 2 * MIB] + b"tail"
         [open_channel] = channels(cluster)

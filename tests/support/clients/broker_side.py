@@ -55,7 +55,7 @@ class Running:
     """A loop in a thread of its own: calls `turn` until stopped. What it raises is raised by `stop`."""
 
     def __init__(self, turn: Callable[[], object]) -> None:
-        self._turn = turn
+        self._actions = turn
         self._stop = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -64,7 +64,7 @@ class Running:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                self._turn()
+                self._actions()
         except BaseException as error:  # noqa: BLE001 - raised again where the test can see it
             self._failure = error
 
