@@ -19,7 +19,7 @@ from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.coordinator import GroupCoordinator
 from kafkaproto.broker.group.settings import GroupSettings
-from kafkaproto.broker.log.manager import Upkeep
+from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.store import MemoryBudget
 from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
@@ -170,7 +170,7 @@ class Cluster:
         )
         self.groups = self._new_groups()
         self.stores = Stores(self.budget, self.rng.random, None if kept is None else kept.ledger)
-        self.upkeep = Upkeep(self.config.for_broker(-1), self.timers, self._running_partitions)
+        self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._running_partitions)
         self._next_producer_id = 0 if kept is None else kept.next_producer_id
         self._isr_changes: dict[tuple[str, int], set[int]] = {}
         self.request_cost_ms: dict[str, float] = {}
@@ -197,7 +197,7 @@ class Cluster:
             self.stores,
             self.actions,
             self.timers,
-            self.upkeep,
+            self.log_manager,
             strict_kip=self.strict_kip,
             change_isr=self._change_isr,
             peers=self._running_replicas,
@@ -293,7 +293,7 @@ class Cluster:
         node.replicas.apply_roles(image, names)
         self._follow_everywhere(names)
         if any(len(partition.log.runs) for partition in node.replicas.partitions.values()):
-            self.upkeep.wake(self.actions.now_ms)
+            self.log_manager.wake(self.actions.now_ms)
         self._broker_changed(node, "started")
 
     def _broker_changed(self, node: Node, what: str) -> None:
@@ -428,7 +428,7 @@ class Cluster:
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()
-        self.upkeep.wake(self.actions.now_ms)
+        self.log_manager.wake(self.actions.now_ms)
 
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
@@ -462,7 +462,7 @@ class Cluster:
         self.mutations = self._new_mutations()
         self._apply_static_quotas()
         self.actions.run(self.actions.now_ms)
-        self.upkeep.rest()
+        self.log_manager.rest()
         self.journal.clear()
         if self.journal.publisher is not None:
             self.journal.publisher.begin()

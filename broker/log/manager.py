@@ -45,7 +45,7 @@ Replicas = Callable[[], Iterable[Replica]]
 """Returns all replicas on running brokers."""
 
 
-class Chore(ABC):
+class LogTask(ABC):
     """One kind of work. interval: the setting (ms) that says how often Kafka looks."""
 
     interval: str
@@ -95,7 +95,7 @@ class Chore(ABC):
             self._look_at(now_ms + max(1, -(-(due_ms - now_ms) // interval_ms)) * interval_ms)
 
 
-class Retention(Chore):
+class Retention(LogTask):
     """What is too old or too much goes."""
 
     interval = "log.retention.check.interval.ms"
@@ -118,7 +118,7 @@ class Retention(Chore):
         return known.at_ms
 
 
-class Compaction(Chore):
+class Compaction(LogTask):
     """What is superseded goes, where enough is."""
 
     interval = "log.cleaner.backoff.ms"
@@ -155,7 +155,7 @@ class Compaction(Chore):
         return compaction.next_due_ms(partition.log, partition.cleaning, now_ms)
 
 
-class ProducerExpiry(Chore):
+class ProducerExpiry(LogTask):
     """Producers that have been idle for long are forgotten (P-17)."""
 
     interval = "producer.id.expiration.check.interval.ms"
@@ -169,7 +169,7 @@ class ProducerExpiry(Chore):
         return None if oldest_ms is None else oldest_ms + int(self.config["producer.id.expiration.ms"])
 
 
-class Upkeep:
+class LogManager:
     """All chores of a cluster."""
 
     def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas) -> None:
@@ -179,7 +179,7 @@ class Upkeep:
         self.producer_expiry = ProducerExpiry(config, timers, partitions, self._looked)
 
     @property
-    def _chores(self) -> tuple[Chore, ...]:
+    def _tasks(self) -> tuple[LogTask, ...]:
         return self.retention, self.compaction, self.producer_expiry
 
     def _looked(self) -> None:
@@ -188,12 +188,12 @@ class Upkeep:
     def rest(self) -> None:
         """Look for no work until `wake`."""
         self._is_idle = True
-        for chore in self._chores:
-            chore.rest()
+        for task in self._tasks:
+            task.rest()
 
     def wake(self, now_ms: int) -> None:
         """Records came, settings or replicas changed: what looks for work looks at its next instant."""
         if self._is_idle:
             self._is_idle = False
-            for chore in self._chores:
-                chore.look_soon(now_ms)
+            for task in self._tasks:
+                task.look_soon(now_ms)

@@ -77,7 +77,7 @@ class Continuity:
         for what in ledger.cuts:
             cluster.journal.event(cluster.actions.now_ms, -1, "recovery", cut=what)
         if left.topics:
-            cluster.upkeep.wake(cluster.actions.now_ms)
+            cluster.log_manager.wake(cluster.actions.now_ms)
 
     def close(self) -> None:
         """The process ends by itself."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.compaction import CleaningLimits
-from kafkaproto.broker.log.manager import Upkeep
+from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.named_files import SegmentFolder
 from kafkaproto.broker.log.replica_log import Keeper, LogState, ReplicaLog
 from kafkaproto.broker.log.retention import RetentionLimits
@@ -138,7 +138,7 @@ class ReplicaManager:
         stores: Stores,
         actions: ActionQueue,
         timers: Timers,
-        upkeep: Upkeep,
+        log_manager: LogManager,
         *,
         strict_kip: bool,
         change_isr: IsrChange,
@@ -162,7 +162,7 @@ class ReplicaManager:
         self._stores = stores
         self._actions = actions
         self._timers = timers
-        self._upkeep = upkeep
+        self._log_manager = log_manager
         self._change_isr = change_isr
         self._peers = peers
         self._log_moved = log_moved
@@ -229,7 +229,7 @@ class ReplicaManager:
             settings.retention,
             settings.cleaning,
         ):
-            self._upkeep.wake(self._actions.now_ms)
+            self._log_manager.wake(self._actions.now_ms)
         partition.limits = settings.limits
         partition.min_isr = settings.min_isr
         partition.deletes = settings.deletes
@@ -448,7 +448,7 @@ class ReplicaManager:
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Records came into the log of `partition`, which is led here."""
         partition.appended(now_ms)
-        self._upkeep.wake(now_ms)
+        self._log_manager.wake(now_ms)
         if partition.followers:
             self.watch_lag(partition)
 

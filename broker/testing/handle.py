@@ -189,14 +189,14 @@ class Handle(ABC):
 
     def run_retention(self) -> None:
         """Let every replica delete now what has expired, as it does every log.retention.check.interval.ms."""
-        self._run(lambda: self.state.upkeep.retention.run(self.state.actions.now_ms))
+        self._run(lambda: self.state.log_manager.retention.run(self.state.actions.now_ms))
 
     def compact(self, topic: str, partition: int) -> None:
         """Clean every replica of a partition now, however little is dirty: all but the open segment, up to the high watermark.
 
         Raises KafkaError 3 when there is no such partition, 44 when its topic is not compacted, 56 when the store is full.
         """
-        self._run(lambda: self.state.upkeep.compaction.clean(topic, partition, self.state.actions.now_ms))
+        self._run(lambda: self.state.log_manager.compaction.clean(topic, partition, self.state.actions.now_ms))
 
     # ---- quotas --------------------------------------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ def fill(artifact: str, folder: Path) -> None:
     for data in COMPRESSED.values():
         write("events", data)
     write("events", message_set(b"old", b"older", magic=0), 1, version=1)
-    made.state.upkeep.compaction.clean("table", 0, made.now_ms)
+    made.state.log_manager.compaction.clean("table", 0, made.now_ms)
     made.run()
     write("table", batch(b"open", b"segment", keys=True))
     write("trimmed", batch(*values(12)))

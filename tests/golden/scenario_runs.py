@@ -758,7 +758,7 @@ def retention_and_compaction(new: Callable[..., World]) -> World:
         world.advance(1500)
         for topic in ("short", "small", "table"):
             world.send(world.connect(world.leader(topic)), world.fetch((topic, 0, 0)))
-    world.state.upkeep.compaction.clean("table", 0, world.now_ms)
+    world.state.log_manager.compaction.clean("table", 0, world.now_ms)
     world.run()
     world.send(world.connect(world.leader("table")), world.fetch(("table", 0, 0)))
     world.advance(100_000)

@@ -186,8 +186,8 @@ class Faults:
         """Retention and compaction now, not at their next instant."""
         self._say("retention and compaction")
         state = self.world.cluster.state
-        state.upkeep.retention.run(self.world.now_ms)
-        self._try(lambda: state.upkeep.compaction.clean("compact", 0, self.world.now_ms))
+        state.log_manager.retention.run(self.world.now_ms)
+        self._try(lambda: state.log_manager.compaction.clean("compact", 0, self.world.now_ms))
         self.world.cluster.run()
 
     # ---- quotas --------------------------------------------------------------------------------------------------------------

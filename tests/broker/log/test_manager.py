@@ -55,10 +55,10 @@ def test_each_replica_deletes_what_it_has_committed() -> None:
     hold(cluster, 1, 2)
     fill(cluster, "t", timed(cluster))
     cluster.advance(5000)
-    cluster.state.upkeep.retention.run(cluster.now_ms)
+    cluster.state.log_manager.retention.run(cluster.now_ms)
     assert starts(cluster)[0] == 1  # the second is not committed: the held followers are in sync
     release(cluster, 1, 2)
-    cluster.state.upkeep.retention.run(cluster.now_ms)
+    cluster.state.log_manager.retention.run(cluster.now_ms)
     cluster.run()
     assert starts(cluster) == [2, 2, 2]
 
@@ -97,10 +97,10 @@ def test_records_without_a_time_are_as_old_as_their_append() -> None:
     cluster.advance(900)
     fill(cluster, "t", batch(b"v", timestamp=-1))
     cluster.advance(1000)
-    cluster.state.upkeep.retention.run(cluster.now_ms)
+    cluster.state.log_manager.retention.run(cluster.now_ms)
     assert starts(cluster, 1) == [0]
     cluster.advance(1)
-    cluster.state.upkeep.retention.run(cluster.now_ms)
+    cluster.state.log_manager.retention.run(cluster.now_ms)
     assert starts(cluster, 1) == [2]
 
 
@@ -114,7 +114,7 @@ def test_three_replicas_are_compacted_into_one_copy_and_old_bytes_live_while_the
     assert isinstance(read, FileRange)
     before = read.read()
     end = log.store.end_position
-    cluster.state.upkeep.compaction.clean("t", 0, cluster.now_ms)
+    cluster.state.log_manager.compaction.clean("t", 0, cluster.now_ms)
     for broker_id in range(3):
         assert [h.base_offset for _, h in replica(cluster, broker_id).log.batches(0)] == [4, 5]
     assert log.store.end_position - end < 70_200  # written once
@@ -144,7 +144,7 @@ def test_what_cannot_be_compacted_says_so() -> None:
     cluster.topic("t")
     for topic, code in (("t", 44), ("u", 3)):
         with pytest.raises(KafkaError) as raised:
-            cluster.state.upkeep.compaction.clean(topic, 0, cluster.now_ms)
+            cluster.state.log_manager.compaction.clean(topic, 0, cluster.now_ms)
         assert raised.value.error_code == code
 
 

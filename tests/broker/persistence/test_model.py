@@ -137,7 +137,7 @@ class Restarts(RuleBasedStateMachine):
     def compact(self, topic: str) -> None:
         model = self.models.get(topic)
         if model is not None and model.cleaned:
-            self.cluster.state.upkeep.compaction.clean(topic, 0, self.cluster.now_ms)
+            self.cluster.state.log_manager.compaction.clean(topic, 0, self.cluster.now_ms)
             self.learn(topic)
 
     @rule(topic=st.sampled_from(TOPICS), number=st.integers(1, 10**6), rate=st.none() | st.just(5.0))

@@ -176,7 +176,7 @@ def test_compaction_that_never_came_to_its_end_leaves_nothing_also_where_an_appe
     with monkeypatch.context() as patch:
         patch.setattr(Facts, "append", _no_space)
         with pytest.raises(KafkaError):
-            lives.cluster.state.upkeep.compaction.clean("t", 0, lives.cluster.now_ms)
+            lives.cluster.state.log_manager.compaction.clean("t", 0, lives.cluster.now_ms)
     assert values(lives.crash_and_restart(), "t") == before
 
 

@@ -271,11 +271,11 @@ def test_what_compaction_left_survives_and_what_it_began_does_not(tmp_path: Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger.PartitionKeeper, "cleaned", _refuse)
         with pytest.raises(KafkaError):
-            state.upkeep.compaction.clean("t", 0, state.actions.now_ms)
+            state.log_manager.compaction.clean("t", 0, state.actions.now_ms)
     assert values(lives.cluster, "t") == before
     assert values(lives.crash_and_restart(), "t") == before
     state = lives.cluster.state
-    state.upkeep.compaction.clean("t", 0, state.actions.now_ms)
+    state.log_manager.compaction.clean("t", 0, state.actions.now_ms)
     left = values(lives.cluster, "t")
     assert len(left) < 6
     assert values(lives.crash_and_restart(), "t") == left

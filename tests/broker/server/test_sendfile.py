@@ -293,7 +293,7 @@ async def nothing_is_left(cluster: AsyncTestCluster) -> None:
     await until(lambda: not channels(cluster))
     await until(lambda: len(asyncio.all_tasks()) == 1)
     assert not cluster.state.nodes[0].connections
-    cluster.state.upkeep.rest()
+    cluster.state.log_manager.rest()
     assert len(cluster.state.timers) == 0
     if cluster.state.nodes[0].running:
         async with client_of(cluster) as other:

@@ -221,7 +221,7 @@ def test_what_compaction_took_is_not_lost_and_a_topic_that_is_made_again_is_anot
         client = cluster.connect(client_id="x")
         for value in range(8):
             client.ask(produce("c", build_batch([NewRecord(b"%d" % value * 100, b"k", TIMESTAMP)])), 9)
-        cluster.state.upkeep.compaction.clean("c", 0, cluster.now_ms)
+        cluster.state.log_manager.compaction.clean("c", 0, cluster.now_ms)
         client.ask(fetch(("c", 0, 0)), 11)
         client.ask(produce("t", batch(b"1", b"2")), 9)
         cluster.state.controller.delete_topic("t")

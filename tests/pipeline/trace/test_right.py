@@ -444,7 +444,7 @@ def seconds(cluster: VirtualCluster, ask: Callable[[Any, int], Any], number: int
 
 def compacted(cluster: VirtualCluster, ask: Callable[[Any, int], Any]) -> None:
     seconds(cluster, ask)
-    cluster.state.upkeep.compaction.clean("t", 0, cluster.now_ms + 1_000_000)
+    cluster.state.log_manager.compaction.clean("t", 0, cluster.now_ms + 1_000_000)
     ask(at_second(1), 5)
 
 
