@@ -14,7 +14,7 @@ from random import Random
 from uuid import UUID
 
 from kafkaproto.broker.group.commits import Commits, GroupKeeper
-from kafkaproto.broker.group.deferred_replies import Outbox
+from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.rebalance import Rebalance
@@ -47,8 +47,8 @@ class GroupCoordinator:
         self._groups: dict[str, Group] = {}
         self._timers = timers
         self._random = random
-        self._outbox = Outbox()
-        self._rebalance = Rebalance(settings, timers, self._outbox)
+        self._replies = DeferredReplies()
+        self._rebalance = Rebalance(settings, timers, self._replies)
         self._sweep: Timer | None = None
         self.commits = Commits(self._groups, self._create, self._rebalance.heard_from, lambda: self.settings, keeper)
 
@@ -66,8 +66,8 @@ class GroupCoordinator:
         """JoinGroup. `reply` is called once: now, when the rebalance is over, or when the member is dropped from it."""
         result = self._join(request, now_ms, reply)
         if result is not None:
-            self._outbox.put(reply, result)
-        self._outbox.flush(now_ms)
+            self._replies.put(reply, result)
+        self._replies.flush(now_ms)
 
     def _join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
         """An answer to be given now, or None if the join is parked or was answered."""
@@ -170,8 +170,8 @@ class GroupCoordinator:
         """SyncGroup. `reply` is called once: now, when the leader has assigned, or when the rebalance starts again."""
         result = self._sync(request, now_ms, reply)
         if result is not None:
-            self._outbox.put(reply, result)
-        self._outbox.flush(now_ms)
+            self._replies.put(reply, result)
+        self._replies.flush(now_ms)
 
     def _sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> SyncResult | None:
         if not request.group_id:
@@ -224,7 +224,7 @@ class GroupCoordinator:
         if group is None:
             return LeaveResult(0, [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving])
         results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
-        self._outbox.flush(now_ms)
+        self._replies.flush(now_ms)
         return LeaveResult(0, results)
 
     def _leave_one(self, group: Group, leaving: LeavingMember, now_ms: int) -> int:
@@ -293,7 +293,7 @@ class GroupCoordinator:
         """Forget everything: parked requests are answered, no timer stays."""
         for group in list(self._groups.values()):
             self._end(group, now_ms)
-        self._outbox.flush(now_ms)
+        self._replies.flush(now_ms)
 
     def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
         """(group id, protocol type, committed offsets) of every group that has committed."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Outbox:
+class DeferredReplies:
     """`put` collects, `flush` gives out in order. A flush within a flush gives out what is left."""
 
     __slots__ = ("_answers",)

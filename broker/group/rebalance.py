@@ -8,7 +8,7 @@ second half of Kafka's `GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJo
 
 from __future__ import annotations
 
-from kafkaproto.broker.group.deferred_replies import Outbox
+from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.results import (
     UNKNOWN_MEMBER_ID,
@@ -31,10 +31,10 @@ def _cancel(timer: Timer | None) -> None:
 class Rebalance:
     """The moves of all groups. `settings` may be replaced while it runs."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, outbox: Outbox) -> None:
+    def __init__(self, settings: GroupSettings, timers: Timers, replies: DeferredReplies) -> None:
         self.settings = settings
         self._timers = timers
-        self._outbox = outbox
+        self._replies = replies
 
     # Members come and change
 
@@ -150,7 +150,7 @@ class Rebalance:
 
         def over(at_ms: int) -> None:
             self._initial_wait_over(group, delay_ms, remaining_ms, at_ms)
-            self._outbox.flush(at_ms)
+            self._replies.flush(at_ms)
 
         group.join_timer = self._timers.at(now_ms + delay_ms, over)
 
@@ -166,7 +166,7 @@ class Rebalance:
     def _wait_for_joins(self, group: Group, now_ms: int, at_least_ms: int = 0) -> None:
         def over(at_ms: int) -> None:
             self._complete_join(group, at_ms)
-            self._outbox.flush(at_ms)
+            self._replies.flush(at_ms)
 
         _cancel(group.join_timer)
         group.join_timer = self._timers.at(now_ms + max(group.rebalance_timeout_ms, at_least_ms), over)
@@ -239,12 +239,12 @@ class Rebalance:
         """Answer the member's parked join, if there is one."""
         reply, member.join_reply = member.join_reply, None
         if reply is not None:
-            self._outbox.put(reply, result)
+            self._replies.put(reply, result)
 
     def answer_sync(self, member: Member, result: SyncResult) -> None:
         reply, member.sync_reply = member.sync_reply, None
         if reply is not None:
-            self._outbox.put(reply, result)
+            self._replies.put(reply, result)
 
     def _answer_sync_and_expect_life(self, group: Group, member: Member, result: SyncResult, now_ms: int) -> None:
         if member.sync_reply is not None:
@@ -263,18 +263,18 @@ class Rebalance:
         if member.is_waiting and not member.is_new:
             return
         self.remove_member(group, member, now_ms)
-        self._outbox.flush(now_ms)
+        self._replies.flush(now_ms)
 
     def _pending_member_timed_out(self, group: Group, member_id: str, now_ms: int) -> None:
         self.remove_pending_member(group, member_id, now_ms)
-        self._outbox.flush(now_ms)
+        self._replies.flush(now_ms)
 
     def _sync_timed_out(self, group: Group, now_ms: int) -> None:
         group.sync_timer = None
         for member_id in list(group.owing_sync):
             self.drop(group, group.members[member_id])
         self.prepare(group, now_ms)
-        self._outbox.flush(now_ms)
+        self._replies.flush(now_ms)
 
     def end(self, group: Group, now_ms: int) -> None:
         """The group is no more: nobody is to wait for it. Parked requests hear that the coordinator is elsewhere."""
