@@ -42,7 +42,7 @@ from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafkaproto.broker.observe.recorder import Recorder
-    from kafkaproto.broker.persistence.cluster_state import Continuity
+    from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 SEMANTICS = ("kip", "kafka")
@@ -119,24 +119,24 @@ class Cluster:
         self.quota_store.subscribe(self._record_quota)
         self.mutations = self._new_mutations()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
-        self.continuity: Continuity | None = None
+        self.persistence: ClusterPersistence | None = None
         """What outlives the process; None: nothing does."""
         if data_dir is None:
             self._begin(brokers, cluster_id, self.rng)
             self._publish_journal(journal_topic)
             return
         from kafkaproto.broker.persistence.cluster_state import (
-            Continuity,  # most clusters have no folder and start without it
+            ClusterPersistence,  # most clusters have no folder and start without it
         )
 
-        self.continuity = Continuity(self, data_dir, cluster_id)
+        self.persistence = ClusterPersistence(self, data_dir, cluster_id)
         try:
             # A process that goes on with a folder draws other ids than the one before.
-            self._begin(brokers, self.continuity.cluster_id, Random(f"{seed} {self.continuity.life}"))
-            self.continuity.go_on()
+            self._begin(brokers, self.persistence.cluster_id, Random(f"{seed} {self.persistence.life}"))
+            self.persistence.go_on()
             self._publish_journal(journal_topic)
         except BaseException:
-            self.continuity.abandon()
+            self.persistence.abandon()
             raise
 
     def _publish_journal(self, name: str | None) -> None:
@@ -152,7 +152,7 @@ class Cluster:
     def _begin(self, brokers: int, cluster_id: str, rng: Random) -> None:
         """Everything as at the first start."""
         self.rng = rng
-        kept = self.continuity
+        kept = self.persistence
         self.controller = Controller(
             cluster_id,
             self.config,
@@ -169,7 +169,7 @@ class Cluster:
             lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
         )
         self.groups = self._new_groups()
-        self.stores = Stores(self.budget, self.rng.random, None if kept is None else kept.ledger)
+        self.stores = Stores(self.budget, self.rng.random, None if kept is None else kept.metadata_log)
         self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._running_partitions)
         self._next_producer_id = 0 if kept is None else kept.next_producer_id
         self._isr_changes: dict[tuple[str, int], set[int]] = {}
@@ -225,7 +225,7 @@ class Cluster:
             offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
             offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
         )
-        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), self.continuity)
+        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), self.persistence)
 
     def _apply_static_quotas(self) -> None:
         names = (
@@ -366,8 +366,8 @@ class Cluster:
     def next_producer_id(self) -> int:
         """A producer id that nobody has had in this cluster (P-22). Raises KafkaError 56."""
         producer_id = self._next_producer_id
-        if self.continuity is not None:
-            self.continuity.remember_producer_id(producer_id)
+        if self.persistence is not None:
+            self.persistence.remember_producer_id(producer_id)
         self._next_producer_id += 1
         return producer_id
 
@@ -387,12 +387,12 @@ class Cluster:
 
     def topics_left(self) -> frozenset[str]:
         """The topics that another process has left in the data directory."""
-        return frozenset() if self.continuity is None else self.continuity.topics_left
+        return frozenset() if self.persistence is None else self.persistence.topics_left
 
     def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
         """The settings of a broker (-1: of all) are about to be changed to these. Raises KafkaError 56."""
-        if self.continuity is not None:
-            self.continuity.remember_config(broker_id, layer)
+        if self.persistence is not None:
+            self.persistence.remember_config(broker_id, layer)
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, 89, …
@@ -432,10 +432,10 @@ class Cluster:
 
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
-        if self.continuity is not None:
+        if self.persistence is not None:
             if self.journal.publisher is not None:
                 self.journal.publisher.flush(self.now_ms())
-            self.continuity.close()
+            self.persistence.close()
         self.stores.close()
 
     def reset(self) -> None:
@@ -466,8 +466,8 @@ class Cluster:
         self.journal.clear()
         if self.journal.publisher is not None:
             self.journal.publisher.begin()
-        if self.continuity is not None:
-            self.continuity.ledger.refresh()
+        if self.persistence is not None:
+            self.persistence.metadata_log.refresh()
 
 
 def java_hash(text: str) -> int:

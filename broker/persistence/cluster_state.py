@@ -14,10 +14,10 @@ from kafkaproto.broker.config.values import ConfigError, as_text, broker_setting
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
-from kafkaproto.broker.persistence import records as remembered
+from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence.directory import DataDirectory
-from kafkaproto.broker.persistence.metadata_log import Ledger
-from kafkaproto.broker.persistence.wal import Fact
+from kafkaproto.broker.persistence.metadata_log import MetadataLog
+from kafkaproto.broker.persistence.wal import MetadataRecord
 from kafkaproto.broker.quota.entities import QuotaEntity, parse_entity
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ PRODUCER_ID_BLOCK = 1000
 """How many producer ids are remembered as given at a time, as Kafka's brokers take them from the controller."""
 
 
-class Continuity:
+class ClusterPersistence:
     """`cluster_id`, `life` and `next_producer_id` are there at once, for the cluster to begin with; then comes `go_on`.
 
     path: the folder. new_cluster_id: who the cluster is if the folder is empty. Raises ConfigError for a folder that cannot be used.
@@ -39,28 +39,28 @@ class Continuity:
     def __init__(self, cluster: Cluster, path: str | os.PathLike[str], new_cluster_id: str) -> None:
         directory = DataDirectory(path, new_cluster_id)
         try:
-            self.ledger = Ledger(directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms)
+            self.metadata_log = MetadataLog(directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms)
         except BaseException:
             directory.close()
             raise
         self._cluster = cluster
         self.cluster_id = directory.cluster_id
-        self.life = self.ledger.life
-        self.topics_left = frozenset(self.ledger.left.topics)
-        self.next_producer_id = self._producer_ids_end = self.ledger.left.next_producer_id
+        self.life = self.metadata_log.life
+        self.topics_left = frozenset(self.metadata_log.left.topics)
+        self.next_producer_id = self._producer_ids_end = self.metadata_log.left.next_producer_id
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
         """Make the cluster, which is as at a first start, what it was when the last process ended. All brokers are up again."""
-        cluster, ledger = self._cluster, self.ledger
-        left = ledger.left
+        cluster, metadata_log = self._cluster, self.metadata_log
+        left = metadata_log.left
         self._check_brokers(left.topics.values())
         self._quotas_at_start = cluster.quota_store.all()
         for broker_id, layer in left.configs.items():
             known = {name: parse(broker_setting(name), text) for name, text in layer.items()}
-            of_all = broker_id == remembered.ALL_BROKERS
+            of_all = broker_id == records.ALL_BROKERS
             (cluster.config.dynamic_all if of_all else cluster.config.dynamic_broker.setdefault(broker_id, {})).update(
                 known
             )
@@ -72,20 +72,20 @@ class Continuity:
         cluster.groups.restore(left.groups, cluster.actions.now_ms)
         cluster.controller.restore(left.topics)
         cluster.stores.began()
-        ledger.begin()
+        metadata_log.begin()
         cluster.controller.give_leaders()
-        for what in ledger.cuts:
+        for what in metadata_log.cuts:
             cluster.journal.event(cluster.actions.now_ms, -1, "recovery", cut=what)
         if left.topics:
             cluster.log_manager.wake(cluster.actions.now_ms)
 
     def close(self) -> None:
         """The process ends by itself."""
-        self.ledger.close()
+        self.metadata_log.close()
 
     def abandon(self) -> None:
         """Let go of the folder and leave it as it is: the cluster cannot begin, or a test plays its crash."""
-        self.ledger.directory.close()
+        self.metadata_log.directory.close()
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:
         brokers = len(self._cluster.nodes)
@@ -99,29 +99,29 @@ class Continuity:
 
     # ---- what holds now ------------------------------------------------------------------------------------------------------
 
-    def _all_facts(self) -> Iterator[Fact]:
+    def _all_facts(self) -> Iterator[MetadataRecord]:
         """Everything that must survive, as it is now."""
         cluster = self._cluster
-        yield remembered.life(self.life)
+        yield records.life(self.life)
         image = cluster.controller.image
         for topic in image.topics.values():
-            yield remembered.image([(None, topic)], ())
+            yield records.image([(None, topic)], ())
         for broker_id, layer in (
-            (remembered.ALL_BROKERS, cluster.config.dynamic_all),
+            (records.ALL_BROKERS, cluster.config.dynamic_all),
             *cluster.config.dynamic_broker.items(),
         ):
             if layer:
-                yield remembered.config(broker_id, {name: as_text(value) or "" for name, value in layer.items()})
+                yield records.config(broker_id, {name: as_text(value) or "" for name, value in layer.items()})
         values = {**dict.fromkeys(self._quotas_at_start), **cluster.quota_store.all()}
-        yield remembered.quotas([(tuple(entity.components()), key, value) for (entity, key), value in values.items()])
+        yield records.quotas([(tuple(entity.components()), key, value) for (entity, key), value in values.items()])
         for group_id, protocol_type, offsets in cluster.groups.offsets():
-            yield remembered.commit(group_id, protocol_type, offsets)
-        yield remembered.producer_id(self._producer_ids_end)
+            yield records.commit(group_id, protocol_type, offsets)
+        yield records.producer_id(self._producer_ids_end)
         for topic in image.topics.values():
             for state in topic.partitions:
                 log = self._log_of(topic, state)
                 if log is not None and (log.log_end_offset > 0 or log.epochs.latest > 0 or log.store.end_position > 0):
-                    yield remembered.log(topic.topic_id, state.index, log.state())
+                    yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
         """The log of the leader, or of who was in sync last."""
@@ -136,34 +136,34 @@ class Continuity:
 
     def remember(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         if changed:
-            self.ledger.note_or_refuse(_image_fact(old, new, changed))
+            self.metadata_log.note_or_refuse(_image_fact(old, new, changed))
 
     def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         """The same for what must happen even if it is forgotten."""
         if changed:
-            self.ledger.note_if_possible(_image_fact(old, new, changed))
+            self.metadata_log.note_if_possible(_image_fact(old, new, changed))
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
         listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
-        self.ledger.note_or_refuse(remembered.quotas(listed))
+        self.metadata_log.note_or_refuse(records.quotas(listed))
 
     def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
-        self.ledger.note_or_refuse(remembered.config(broker_id, layer))
+        self.metadata_log.note_or_refuse(records.config(broker_id, layer))
 
     def remember_producer_id(self, producer_id: int) -> None:
         if producer_id >= self._producer_ids_end:
-            self.ledger.note_or_refuse(remembered.producer_id(producer_id + PRODUCER_ID_BLOCK))
+            self.metadata_log.note_or_refuse(records.producer_id(producer_id + PRODUCER_ID_BLOCK))
             self._producer_ids_end = producer_id + PRODUCER_ID_BLOCK
 
     def committed(
         self, group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]
     ) -> None:
-        self.ledger.note_or_refuse(remembered.commit(group_id, protocol_type, offsets))
+        self.metadata_log.note_or_refuse(records.commit(group_id, protocol_type, offsets))
 
     def gone(self, group_id: str) -> None:
-        self.ledger.note_if_possible(remembered.group_gone(group_id))
+        self.metadata_log.note_if_possible(records.group_gone(group_id))
 
 
-def _image_fact(old: Image, new: Image, changed: Sequence[str]) -> Fact:
+def _image_fact(old: Image, new: Image, changed: Sequence[str]) -> MetadataRecord:
     there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
-    return remembered.image(there, [name for name in changed if name not in new.topics])
+    return records.image(there, [name for name in changed if name not in new.topics])

@@ -19,11 +19,11 @@ from kafkaproto.broker.log.named_files import FilePool, SegmentFolder
 from kafkaproto.broker.log.producer_state import ProducerEntry
 from kafkaproto.broker.log.replica_log import LogState
 from kafkaproto.broker.log.store import Store
-from kafkaproto.broker.persistence import records as remembered
+from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence.directory import DataDirectory
-from kafkaproto.broker.persistence.records import Remembered
+from kafkaproto.broker.persistence.records import MetadataState
 from kafkaproto.broker.persistence.recovery import LogStart, recover
-from kafkaproto.broker.persistence.wal import Fact, Facts
+from kafkaproto.broker.persistence.wal import MetadataRecord, WriteAheadLog
 from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.durable")
@@ -31,14 +31,14 @@ LEAST_GROWTH_BYTES = 4 << 20
 """The facts are written anew when they have grown by this much, and to more than twice their size."""
 
 
-class Ledger:
+class MetadataLog:
     """all_facts: everything that holds now, as facts. now_ms: the time of the turn. `cuts` tells what recovery cut, in words."""
 
     def __init__(
         self,
         directory: DataDirectory,
         budget: MemoryBudget,
-        all_facts: Callable[[], Iterable[Fact]],
+        all_facts: Callable[[], Iterable[MetadataRecord]],
         now_ms: Callable[[], int],
     ) -> None:
         self.directory = directory
@@ -47,8 +47,8 @@ class Ledger:
         self._now_ms = now_ms
         self._pool = FilePool(budget)
         try:
-            self._facts = Facts(directory.facts)
-            self.left = Remembered(self._facts.found)
+            self._facts = WriteAheadLog(directory.facts)
+            self.left = MetadataState(self._facts.found)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
                 f"data directory {directory.path}: its facts cannot be read: {error}; give an empty folder, for example "
@@ -64,7 +64,7 @@ class Ledger:
             self._cut(f"{self._facts.cut_bytes} bytes of the last fact, which was not whole")
 
     def _refuse_to_forget(self) -> None:
-        """Facts are missing: what they do not tell of was hardly deleted. Raises ConfigError."""
+        """WriteAheadLog are missing: what they do not tell of was hardly deleted. Raises ConfigError."""
         for path in self._unknown_partitions():
             self._facts.close()
             raise ConfigError(
@@ -98,7 +98,7 @@ class Ledger:
                 "--data-dir ./kafka-data"
             ) from None
         self._is_open = True
-        self.left = Remembered(())
+        self.left = MetadataState(())
 
     def close(self) -> None:
         """The process ends by itself: the next one need not check checksums."""
@@ -106,7 +106,7 @@ class Ledger:
             self._is_open = False
             try:
                 self._write_anew()
-                self._facts.append(remembered.closed())
+                self._facts.append(records.closed())
             except StorageError as error:
                 logger.error("data directory %s: %s; the next start checks everything", self.directory.path, error)
         self._facts.close()
@@ -114,7 +114,7 @@ class Ledger:
 
     # ---- facts ---------------------------------------------------------------------------------------------------------------
 
-    def note(self, fact: Fact) -> None:
+    def note(self, fact: MetadataRecord) -> None:
         """Remember this. Raises StorageError; then nothing must change."""
         if not self._is_open:
             return
@@ -126,14 +126,14 @@ class Ledger:
             # What was just noted has not happened yet: the facts are written anew with the next one.
             self._owes = True
 
-    def note_or_refuse(self, fact: Fact) -> None:
+    def note_or_refuse(self, fact: MetadataRecord) -> None:
         """The same for what clients ask for. Raises KafkaError 56."""
         try:
             self.note(fact)
         except StorageError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
-    def note_if_possible(self, fact: Fact) -> None:
+    def note_if_possible(self, fact: MetadataRecord) -> None:
         """Never raises."""
         try:
             self.note(fact)
@@ -154,7 +154,7 @@ class Ledger:
     def refresh(self) -> None:
         """Much has changed at once: write down what holds now. Never raises."""
         self._owes = True
-        self.note_if_possible(remembered.life(self.life))
+        self.note_if_possible(records.life(self.life))
 
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
@@ -169,8 +169,8 @@ class Ledger:
     def _folder(self, path: Path) -> SegmentFolder:
         return SegmentFolder(path, self._pool)
 
-    def keeper(self, topic_id: bytes, index: int) -> PartitionKeeper:
-        return PartitionKeeper(self, topic_id, index)
+    def keeper(self, topic_id: bytes, index: int) -> PartitionRecorder:
+        return PartitionRecorder(self, topic_id, index)
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
         """What the process before left of a partition; None for one that is new."""
@@ -186,25 +186,25 @@ class Ledger:
         return found.state
 
 
-class PartitionKeeper:
+class PartitionRecorder:
     """Tells the facts of one partition (`kafkaproto.broker.log.replica_log.Keeper`)."""
 
-    __slots__ = ("_index", "_ledger", "_topic_id")
+    __slots__ = ("_index", "_metadata_log", "_topic_id")
 
-    def __init__(self, ledger: Ledger, topic_id: bytes, index: int) -> None:
-        self._ledger = ledger
+    def __init__(self, metadata_log: MetadataLog, topic_id: bytes, index: int) -> None:
+        self._metadata_log = metadata_log
         self._topic_id = topic_id
         self._index = index
 
     def appending(self) -> None:
-        self._ledger.settle()
+        self._metadata_log.settle()
 
     def begun(self, state: LogState) -> None:
-        self._ledger.note_if_possible(remembered.log(self._topic_id, self._index, state))
+        self._metadata_log.note_if_possible(records.log(self._topic_id, self._index, state))
 
     def cleaned(self, state: LogState) -> None:
-        self._ledger.note(remembered.log(self._topic_id, self._index, state))
+        self._metadata_log.note(records.log(self._topic_id, self._index, state))
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
         start = LogStart(at, log_start_offset, producers)
-        self._ledger.note(remembered.log_start(self._topic_id, self._index, start))
+        self._metadata_log.note(records.log_start(self._topic_id, self._index, start))

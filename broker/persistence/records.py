@@ -15,16 +15,16 @@ from kafkaproto.broker.log.replica_log import LogState
 from kafkaproto.broker.log.runs import OffsetRange
 from kafkaproto.broker.metadata.image import PartitionState, Topic
 from kafkaproto.broker.persistence.recovery import LogFacts, LogStart
-from kafkaproto.broker.persistence.wal import Fact
+from kafkaproto.broker.persistence.wal import MetadataRecord
 
 Components = tuple[tuple[str, str | None], ...]
 ALL_BROKERS = -1
 
 
-class Remembered:
+class MetadataState:
     """Replays facts in order. quotas: a removed one stays as None, because it may have been given at start."""
 
-    def __init__(self, facts: Iterable[Fact]) -> None:
+    def __init__(self, facts: Iterable[MetadataRecord]) -> None:
         self.life = 0
         self.was_closed = False
         self.topics: dict[str, Topic] = {}
@@ -40,13 +40,13 @@ class Remembered:
     def logs_of(self, topic_id: bytes, index: int) -> LogFacts:
         return self.logs.get((topic_id, index)) or LogFacts()
 
-    def _on_life(self, fact: Fact) -> None:
+    def _on_life(self, fact: MetadataRecord) -> None:
         self.life = fact["number"]
 
-    def _on_closed(self, fact: Fact) -> None:
+    def _on_closed(self, fact: MetadataRecord) -> None:
         self.was_closed = True
 
-    def _on_image(self, fact: Fact) -> None:
+    def _on_image(self, fact: MetadataRecord) -> None:
         for name in fact["deleted"]:
             gone = self.topics.pop(name, None)
             if gone is not None:
@@ -65,26 +65,26 @@ class Remembered:
                 told["name"], topic_id, tuple(states[i] for i in sorted(states)), dict(told["configs"])
             )
 
-    def _on_config(self, fact: Fact) -> None:
+    def _on_config(self, fact: MetadataRecord) -> None:
         self.configs[fact["broker"]] = dict(fact["layer"])
 
-    def _on_quotas(self, fact: Fact) -> None:
+    def _on_quotas(self, fact: MetadataRecord) -> None:
         for components, key, value in fact["set"]:
             self.quotas[(tuple((kind, name) for kind, name in components), key)] = value
 
-    def _on_commit(self, fact: Fact) -> None:
+    def _on_commit(self, fact: MetadataRecord) -> None:
         _, offsets = self.groups.get(fact["group"], (None, {}))
         self.groups[fact["group"]] = fact["type"], offsets
         for topic, index, *committed in fact["offsets"]:
             offsets[(topic, index)] = CommittedOffset(*committed)
 
-    def _on_group_gone(self, fact: Fact) -> None:
+    def _on_group_gone(self, fact: MetadataRecord) -> None:
         self.groups.pop(fact["group"], None)
 
-    def _on_producer_id(self, fact: Fact) -> None:
+    def _on_producer_id(self, fact: MetadataRecord) -> None:
         self.next_producer_id = fact["next"]
 
-    def _on_log(self, fact: Fact) -> None:
+    def _on_log(self, fact: MetadataRecord) -> None:
         state = LogState(
             fact["at"],
             fact["start"],
@@ -96,47 +96,47 @@ class Remembered:
         )
         self.logs[(bytes.fromhex(fact["topic"]), fact["partition"])] = LogFacts(state)
 
-    def _on_log_start(self, fact: Fact) -> None:
+    def _on_log_start(self, fact: MetadataRecord) -> None:
         known = self.logs.setdefault((bytes.fromhex(fact["topic"]), fact["partition"]), LogFacts())
         known.starts.append(LogStart(fact["at"], fact["start"], _producers(fact["producers"])))
 
 
-def life(number: int) -> Fact:
+def life(number: int) -> MetadataRecord:
     return {"kind": "life", "number": number}
 
 
-def closed() -> Fact:
+def closed() -> MetadataRecord:
     """The process ended by itself: everything before this was written whole."""
     return {"kind": "closed"}
 
 
-def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> Fact:
+def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> MetadataRecord:
     """changed: (before, after) of each topic; only the partitions that differ are written."""
     return {"kind": "image", "topics": [_topic(before, after) for before, after in changed], "deleted": list(deleted)}
 
 
-def config(broker_id: int, layer: Mapping[str, str]) -> Fact:
+def config(broker_id: int, layer: Mapping[str, str]) -> MetadataRecord:
     return {"kind": "config", "broker": broker_id, "layer": dict(layer)}
 
 
-def quotas(changed: Iterable[tuple[Components, str, float | None]]) -> Fact:
+def quotas(changed: Iterable[tuple[Components, str, float | None]]) -> MetadataRecord:
     return {"kind": "quotas", "set": [[list(components), key, value] for components, key, value in changed]}
 
 
-def commit(group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]) -> Fact:
+def commit(group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]) -> MetadataRecord:
     listed = [[*key, *committed] for key, committed in offsets.items()]
     return {"kind": "commit", "group": group_id, "type": protocol_type, "offsets": listed}
 
 
-def group_gone(group_id: str) -> Fact:
+def group_gone(group_id: str) -> MetadataRecord:
     return {"kind": "group_gone", "group": group_id}
 
 
-def producer_id(next_id: int) -> Fact:
+def producer_id(next_id: int) -> MetadataRecord:
     return {"kind": "producer_id", "next": next_id}
 
 
-def log(topic_id: bytes, index: int, state: LogState) -> Fact:
+def log(topic_id: bytes, index: int, state: LogState) -> MetadataRecord:
     return {
         "kind": "log",
         "topic": topic_id.hex(),
@@ -151,7 +151,7 @@ def log(topic_id: bytes, index: int, state: LogState) -> Fact:
     }
 
 
-def log_start(topic_id: bytes, index: int, start: LogStart) -> Fact:
+def log_start(topic_id: bytes, index: int, start: LogStart) -> MetadataRecord:
     return {
         "kind": "log_start",
         "topic": topic_id.hex(),

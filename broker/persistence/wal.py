@@ -16,13 +16,13 @@ from typing import Any
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.records import checksum
 
-Fact = dict[str, Any]
+MetadataRecord = dict[str, Any]
 _HEAD = struct.Struct(">II")
 _BEGINNING = b'{"'
 """Of the JSON of every fact."""
 
 
-class Facts:
+class WriteAheadLog:
     """`found` is what was there when it was opened; `cut_bytes` of a torn end, which is cut with the first write.
 
     Raises ValueError where a fact is damaged and others follow: no write that was cut short leaves that.
@@ -37,7 +37,7 @@ class Facts:
         self.cut_bytes = len(data) - self.size_bytes
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
-    def append(self, fact: Fact) -> None:
+    def append(self, fact: MetadataRecord) -> None:
         """One unbuffered write. Raises StorageError; then the fact is not there."""
         data = _framed(fact)
         try:
@@ -50,7 +50,7 @@ class Facts:
             raise StorageError(f"cannot write a fact of {len(data)} bytes: {error}") from error
         self.size_bytes += len(data)
 
-    def replace(self, facts: Iterable[Fact]) -> None:
+    def replace(self, facts: Iterable[MetadataRecord]) -> None:
         """Be these facts instead, all at once. Raises StorageError; then the old ones hold on."""
         new = self.path.with_name("facts.new")
         try:
@@ -72,14 +72,14 @@ class Facts:
             self._fd = -1
 
 
-def _framed(fact: Fact) -> bytes:
+def _framed(fact: MetadataRecord) -> bytes:
     data = json.dumps(fact, separators=(",", ":")).encode()
     return _HEAD.pack(len(data), checksum.crc32c(data)) + data
 
 
-def _read(data: bytes) -> tuple[list[Fact], int]:
+def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
     """The facts up to the first that is not whole, and where they end."""
-    facts: list[Fact] = []
+    facts: list[MetadataRecord] = []
     at = 0
     while at + _HEAD.size <= len(data):
         payload = _payload(data, at)

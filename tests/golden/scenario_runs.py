@@ -867,8 +867,8 @@ def data_directory(new: Callable[..., World]) -> World:
         reader = first.connect(first.leader("payments"))
         for version in (2, 4, 17):
             first.send(reader, first.fetch(("payments", 0, 0)), version)
-        assert first.state.continuity is not None
-        first.state.continuity.abandon()
+        assert first.state.persistence is not None
+        first.state.persistence.abandon()
         first.state.record(None)
         second = new(data_dir=folder, seed=3, clock=ManualClock(START_MS + 60_000))
         second.lines[:0] = first.lines

@@ -177,7 +177,7 @@ class Disk:
         """Where facts are written anew: to a file beside them, which then takes their name."""
         disk = self
 
-        class Facts(type(path)):  # type: ignore[misc]
+        class WriteAheadLog(type(path)):  # type: ignore[misc]
             def open(self, mode: str = "r", *args: Any, **more: Any) -> Any:
                 if "w" in mode:
                     disk._before_write()
@@ -189,7 +189,7 @@ class Disk:
                 disk._before_write()
                 return super().rename(target)
 
-        return Facts(path)
+        return WriteAheadLog(path)
 
 
 class _Dying:

@@ -36,7 +36,7 @@ class Known:
 
     def __init__(self, cluster: Cluster, in_a_step: bool) -> None:
         self.in_a_step = in_a_step
-        self.forgets_elections = cluster.continuity is not None and cluster.continuity.ledger.lacks
+        self.forgets_elections = cluster.persistence is not None and cluster.persistence.metadata_log.lacks
         self._topics = cluster.controller.image.topics
         self._logs = {
             (topic.topic_id, state.index): [

@@ -23,9 +23,9 @@ from kafkaproto.broker.metadata import controller
 from kafkaproto.broker.metadata.image import PartitionState
 from kafkaproto.broker.network.connection import Connection
 from kafkaproto.broker.node import Node
-from kafkaproto.broker.persistence import records as remembered
+from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence import recovery
-from kafkaproto.broker.persistence.cluster_state import Continuity
+from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
 from kafkaproto.broker.quota import precedence
 from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.mutations import MutationQuotas
@@ -337,9 +337,9 @@ PLANTED = {
     "recovery forgets producers": Plant(ReplicaLog, "restore", _producers_forgotten),
     "recovery keeps a torn tail": Plant(recovery._Walk, "_header", _torn_tail_kept),
     "leader begins with a high watermark above its end": Plant(ReplicaLog, "lead", _watermark_beyond_the_end),
-    "recovery forgets leader epochs": Plant(remembered, "_partition", _epochs_not_read),
+    "recovery forgets leader epochs": Plant(records, "_partition", _epochs_not_read),
     "log start moved without a fact": Plant(ReplicaLog, "raise_log_start", _noted_after_it_happened),
-    "commit not remembered": Plant(Continuity, "committed", _nothing),
+    "commit not remembered": Plant(ClusterPersistence, "committed", _nothing),
     "write that the disk refused acknowledged": Plant(ReplicaLog, "append", _refused_write_acknowledged),
     "compaction drops the last value of a key": Plant(compaction._Cleaner, "_is_last", _last_value_dropped),
     "compaction drops a tombstone at once": Plant(compaction._Cleaner, "_kept", _tombstone_dropped_at_once),
@@ -357,7 +357,7 @@ PLANTED = {
     "mutations never refused": Plant(MutationQuotas, "take", _never_refused),
     "idle sensors never go": Plant(ClientSensors, "_drop_idle", _nothing),
     "replication rate never raised": Plant(ReplicationQuota, "limit", _rate_never_raised),
-    "quota not remembered": Plant(Continuity, "remember_quotas", _nothing),
+    "quota not remembered": Plant(ClusterPersistence, "remember_quotas", _nothing),
 }
 
 

@@ -16,7 +16,7 @@ import pytest
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
-from kafkaproto.broker.persistence.wal import Facts
+from kafkaproto.broker.persistence.wal import WriteAheadLog
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.records.batch import NewRecord, build_batch
@@ -113,7 +113,7 @@ def test_nothing_is_appended_before_an_election_of_the_full_disk_is_remembered(
         lives.cluster.state.stop_broker(0)
         lives.cluster.run()
     with monkeypatch.context() as patch:
-        patch.setattr(Facts, "replace", _no_space)
+        patch.setattr(WriteAheadLog, "replace", _no_space)
         assert write(lives.cluster, "t", b"lost").error_code == FULL
     assert write(lives.cluster, "t", b"b").base_offset == 1
     state = lives.cluster.state.controller.image.partition("t", 0)
@@ -132,7 +132,7 @@ def test_no_segment_goes_while_the_leader_that_gave_it_up_is_not_remembered(
     write(lives.cluster, "t", b"b", acks=-1)
     replica(lives.cluster, 1).log.raise_log_start(2)  # a follower's own retention
     with full_disk(monkeypatch), monkeypatch.context() as patch:
-        patch.setattr(Facts, "replace", _no_space)
+        patch.setattr(WriteAheadLog, "replace", _no_space)
         lives.cluster.state.stop_broker(0)
         lives.cluster.run()
         lives.cluster.state.start_broker(0)
@@ -174,13 +174,13 @@ def test_compaction_that_never_came_to_its_end_leaves_nothing_also_where_an_appe
         answer = lives.cluster.connect().ask(produce("t", made[0]), 9)
         assert produced(answer).error_code == FULL
     with monkeypatch.context() as patch:
-        patch.setattr(Facts, "append", _no_space)
+        patch.setattr(WriteAheadLog, "append", _no_space)
         with pytest.raises(KafkaError):
             lives.cluster.state.log_manager.compaction.clean("t", 0, lives.cluster.now_ms)
     assert values(lives.crash_and_restart(), "t") == before
 
 
-def _no_space(self: Facts, facts: object) -> None:
+def _no_space(self: WriteAheadLog, facts: object) -> None:
     raise StorageError("no space left")
 
 
@@ -252,7 +252,7 @@ def test_a_full_disk_at_the_start_is_told_in_one_line(tmp_path: Path, monkeypatc
         raise StorageError("cannot write the facts anew: No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kafkaproto.broker.persistence.wal.Facts.replace", replace)
+        patch.setattr("kafkaproto.broker.persistence.wal.WriteAheadLog.replace", replace)
         assert "No space left" in refusal(tmp_path)
     Lives(tmp_path).end()
 

@@ -10,7 +10,7 @@ import pytest
 from kafkaproto.broker.config.dynamic import BrokerResource, Change, change
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import StorageError
-from kafkaproto.broker.persistence import metadata_log as ledger
+from kafkaproto.broker.persistence import metadata_log as metadata_log
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.testing import cluster
 from tests.support.broker.lives import Lives, commit, committed, leader, values, write
@@ -223,7 +223,7 @@ def test_flush_messages_of_a_topic_forces_its_files_to_the_disk(
 
 
 def test_old_facts_are_written_anew_when_they_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "LEAST_GROWTH_BYTES", 10_000)
+    monkeypatch.setattr(metadata_log, "LEAST_GROWTH_BYTES", 10_000)
     lives = Lives(tmp_path)
     lives.cluster.topic("t")
     for offset in range(500):
@@ -269,7 +269,7 @@ def test_what_compaction_left_survives_and_what_it_began_does_not(tmp_path: Path
     state = lives.cluster.state
     before = values(lives.cluster, "t")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger.PartitionKeeper, "cleaned", _refuse)
+        patch.setattr(metadata_log.PartitionRecorder, "cleaned", _refuse)
         with pytest.raises(KafkaError):
             state.log_manager.compaction.clean("t", 0, state.actions.now_ms)
     assert values(lives.cluster, "t") == before
@@ -287,7 +287,7 @@ def test_what_compaction_left_survives_and_what_it_began_does_not(tmp_path: Path
 def test_a_divergence_is_seen_in_the_bytes_where_its_fact_could_not_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger.PartitionKeeper, "begun", lambda self, state: None)
+    monkeypatch.setattr(metadata_log.PartitionRecorder, "begun", lambda self, state: None)
     lives = Lives(tmp_path, 2)
     lives.cluster.topic("t", 1, 2)
     write(lives.cluster, "t", b"a", acks=-1)

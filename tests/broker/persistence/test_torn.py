@@ -9,7 +9,7 @@ import pytest
 
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.log.errors import StorageError
-from kafkaproto.broker.persistence.wal import Facts
+from kafkaproto.broker.persistence.wal import WriteAheadLog
 from tests.support.broker.lives import Lives, values, write
 from tests.support.scene import replica
 
@@ -82,7 +82,7 @@ def test_after_a_clean_end_checksums_are_taken_for_granted(tmp_path: Path) -> No
 
 def test_a_fact_that_is_torn_at_any_byte_never_happened(tmp_path: Path) -> None:
     path = tmp_path / "facts"
-    facts = Facts(path)
+    facts = WriteAheadLog(path)
     facts.append({"kind": "a"})
     whole = facts.size_bytes
     facts.append({"kind": "b", "text": "ü"})
@@ -90,11 +90,11 @@ def test_a_fact_that_is_torn_at_any_byte_never_happened(tmp_path: Path) -> None:
     data = path.read_bytes()
     for size in range(whole, len(data)):
         path.write_bytes(data[:size])
-        torn = Facts(path)
+        torn = WriteAheadLog(path)
         assert (torn.found, torn.cut_bytes) == ([{"kind": "a"}], size - whole)
         torn.append({"kind": "c"})
         torn.close()
-        again = Facts(path)
+        again = WriteAheadLog(path)
         assert (again.found, again.cut_bytes) == ([{"kind": "a"}, {"kind": "c"}], 0) or size - whole > 20
         again.close()
 
@@ -183,7 +183,7 @@ def test_a_file_that_is_missing_cuts_all_behind_it(tmp_path: Path, told: bool) -
 
 
 def test_a_fact_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = Facts(tmp_path / "facts")
+    facts = WriteAheadLog(tmp_path / "facts")
     facts.append({"number": 1})
     size = facts.size_bytes
     import os
@@ -196,4 +196,4 @@ def test_a_fact_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monkey
     assert (tmp_path / "facts").stat().st_size == size
     facts.append({"number": 3})
     facts.close()
-    assert Facts(tmp_path / "facts").found == [{"number": 1}, {"number": 3}]
+    assert WriteAheadLog(tmp_path / "facts").found == [{"number": 1}, {"number": 3}]

@@ -32,9 +32,9 @@ class Lives:
 
     def crash(self) -> None:
         """The process is gone; its data are as they are."""
-        continuity = self.cluster.state.continuity
-        assert continuity is not None
-        continuity.abandon()
+        persistence = self.cluster.state.persistence
+        assert persistence is not None
+        persistence.abandon()
 
     def end(self) -> None:
         self.cluster.state.close()
