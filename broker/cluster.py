@@ -33,7 +33,7 @@ from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager, Stores
-from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock, SystemClock
@@ -106,7 +106,7 @@ class Cluster:
         self.actions = ActionQueue(self.clock.now_ms())
         self.journal = Journal()
         self.forced_throttles = ForcedThrottles()
-        self.holds_back = release.holds_back(release_name)
+        self.delays_responses = release.delays_responses(release_name)
         self.config = ClusterConfig(config, profile_defaults(profile, brokers), self.strict_kip)
         nobody = sorted(i for i in self.config.static_broker if i >= brokers)
         if nobody:
@@ -187,7 +187,7 @@ class Cluster:
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
         """What every broker offers, by api key."""
-        return apis.advertised(self._ranges)
+        return pipeline.advertised(self._ranges)
 
     def _new_node(self, broker_id: int) -> Node:
         config = self.config.for_broker(broker_id)

@@ -76,7 +76,7 @@ class Node:
         self.actions: ActionQueue = cluster.actions
         self.journal: Journal = cluster.journal
         self.forced: ForcedThrottles = cluster.forced_throttles
-        self.holds_back = cluster.holds_back
+        self.delays_responses = cluster.delays_responses
         self.clock: Clock = cluster.clock
         self.recorder: Recorder | None = None
         """Who records the traffic, if anybody does."""

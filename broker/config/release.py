@@ -11,7 +11,7 @@ DEFAULT_RELEASE = "3.9"
 RELEASES = tuple(releases())
 
 
-def holds_back(release: str) -> bool:
+def delays_responses(release: str) -> bool:
     """Whether a throttled answer is itself kept back, as before 2.0, and not sent at once with the connection muted (KIP-219).
 
     Raises ValueError for a release that is not played.

@@ -411,7 +411,7 @@ class Store:
 
     def drop_before(self, position: int) -> None:
         """Give back the whole segments before `position`; a range of them that is being sent lives on."""
-        if self.folder is not None and self.folder.pool.holds_back:
+        if self.folder is not None and self.folder.pool.delays_responses:
             return
         if self.end_position <= position and not self._has_leftover:
             self.roll()

@@ -138,13 +138,13 @@ class MetadataLog:
         try:
             self.note(fact)
         except StorageError as error:
-            self._owes = self._pool.holds_back = True
+            self._owes = self._pool.delays_responses = True
             logger.error("data directory %s: %s", self.directory.path, error)
 
     @property
     def lacks(self) -> bool:
         """Whether something has happened that could not be noted. Until it is, no segment's file goes: the facts still tell of it."""
-        return self._pool.holds_back
+        return self._pool.delays_responses
 
     def settle(self) -> None:
         """Records are about to be appended: an election that could not be noted is, first. Raises StorageError; then nothing must change."""
@@ -159,7 +159,7 @@ class MetadataLog:
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
         self._written_anew_bytes = self._facts.size_bytes
-        self._owes = self._pool.holds_back = False
+        self._owes = self._pool.delays_responses = False
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 

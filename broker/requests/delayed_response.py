@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.apis")
 
 
-class Held(Peer, Protocol):
+class DelayingPeer(Peer, Protocol):
     """The connection that waits for the answer."""
 
     parked: Any
@@ -29,7 +29,7 @@ class Held(Peer, Protocol):
     def refuse(self, why: str) -> None: ...
 
 
-class HeldAnswer:
+class DelayedResponse:
     """size_bytes: what Produce or Fetch pays. percent: request time, of one thread for one second. send: called once, with the
     milliseconds that the answer was held for; never when the connection has gone."""
 
@@ -48,7 +48,7 @@ class HeldAnswer:
     def __init__(
         self,
         context: RequestContext,
-        asker: Held,
+        asker: DelayingPeer,
         result: Result,
         size_bytes: int,
         percent: float,

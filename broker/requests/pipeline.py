@@ -24,7 +24,7 @@ from kafkaproto.broker.requests.charges import (
     charge_produce,
     charge_request,
 )
-from kafkaproto.broker.requests.delayed_response import HeldAnswer
+from kafkaproto.broker.requests.delayed_response import DelayedResponse
 from kafkaproto.broker.requests.registry import (
     REGISTRY,
     Build,
@@ -220,7 +220,7 @@ def _refuse(node: Node, asker: Asker, frame: memoryview, now_ms: int, why: str) 
 
 def finish(context: RequestContext, api: Codec, asker: Asker, result: Result) -> None:
     """Charge, throttle, encode, hand over."""
-    if context.node.holds_back and result.charge is not Charge.EXEMPT:
+    if context.node.delays_responses and result.charge is not Charge.EXEMPT:
         _finish_held(context, api, asker, result)
         return
     if isinstance(result, NoAnswer):
@@ -254,7 +254,7 @@ def _finish_held(context: RequestContext, api: Codec, asker: Asker, result: Resu
             result.accepted()
         _send(context, asker, api, _encode(context, api, result.message), throttle_ms, muted=False)
 
-    HeldAnswer(context, asker, result, size, context.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO, send).begin()
+    DelayedResponse(context, asker, result, size, context.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO, send).begin()
 
 
 def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) -> Charged:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.config.release import RELEASES, holds_back
+from kafkaproto.broker.config.release import RELEASES, delays_responses
 from kafkaproto.broker.network.mute import MuteState
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
@@ -22,8 +22,8 @@ def cluster() -> VirtualCluster:
 
 @pytest.mark.rule("T-1", "D9b")
 def test_releases_before_2_0_hold_answers_back() -> None:
-    assert [r for r in RELEASES if holds_back(r)] == [r for r in RELEASES if r.startswith(("0.", "1."))]
-    assert holds_back("1.1") and not holds_back("2.0")
+    assert [r for r in RELEASES if delays_responses(r)] == [r for r in RELEASES if r.startswith(("0.", "1."))]
+    assert delays_responses("1.1") and not delays_responses("2.0")
 
 
 def after(cluster: VirtualCluster, client: MemoryClient, wait_ms: int) -> Any:

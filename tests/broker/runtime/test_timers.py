@@ -91,10 +91,10 @@ def test_dead_entries_are_swept_so_that_cancelled_deadlines_cost_nothing_for_lon
 
 
 def test_a_cancelled_timer_lets_go_of_what_its_callback_holds() -> None:
-    class Held:
+    class DelayingPeer:
         def fire(self, now_ms: int) -> None: ...
 
-    timers, held = Timers(), Held()
+    timers, held = Timers(), DelayingPeer()
     seen = weakref.ref(held)
     timer = timers.at(10, held.fire)
     timer.cancel()
