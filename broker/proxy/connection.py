@@ -45,7 +45,7 @@ class _Asked(NamedTuple):
     cut: Cut
 
 
-class Relay:
+class ProxyConnection:
     """Bytes of both ends in, bytes for both out.
 
     number, broker: whose connection it is. replace: addresses for this client. next_seq, tell: a count and a place for entries of a trace.

@@ -17,7 +17,7 @@ from typing import Any
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.network.connection import CLIENT_ENDED
-from kafkaproto.broker.proxy.connection import NotKafka, Relay
+from kafkaproto.broker.proxy.connection import NotKafka, ProxyConnection
 from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.server.server import LOOPBACK, close_servers
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
@@ -218,7 +218,7 @@ class Proxy:
         self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
         why = "the proxy stops"
-        relay = Relay(
+        relay = ProxyConnection(
             number,
             lambda: door.broker,
             lambda broker, host, port: (here[0], self._local(broker, host, port)),
@@ -273,7 +273,7 @@ class Proxy:
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def _both_ways(relay: Relay, client: Ends, broker: Ends) -> str:
+async def _both_ways(relay: ProxyConnection, client: Ends, broker: Ends) -> str:
     """Until the broker has no more to say: who ended it. A client that says no more still gets its answers. Raises NotKafka and OSError."""
     asks = asyncio.ensure_future(_requests(relay, client, broker[1]))
     answers = asyncio.ensure_future(_answers(relay, broker[0], client[1]))
@@ -291,7 +291,7 @@ async def _both_ways(relay: Relay, client: Ends, broker: Ends) -> str:
         await asyncio.gather(asks, answers, return_exceptions=True)
 
 
-async def _requests(relay: Relay, client: Ends, broker: asyncio.StreamWriter) -> None:
+async def _requests(relay: ProxyConnection, client: Ends, broker: asyncio.StreamWriter) -> None:
     reader, back = client
     while data := await reader.read(READ_BYTES):
         on, answer = relay.requested(data, monotonic_ns())
@@ -303,7 +303,7 @@ async def _requests(relay: Relay, client: Ends, broker: asyncio.StreamWriter) ->
     broker.write_eof()
 
 
-async def _answers(relay: Relay, broker: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+async def _answers(relay: ProxyConnection, broker: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
     while data := await broker.read(READ_BYTES):
         client.write(relay.answered(data, monotonic_ns()))
         await client.drain()

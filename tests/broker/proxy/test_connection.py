@@ -9,7 +9,7 @@ import pytest
 
 from kafkaproto.addresses import names_brokers
 from kafkaproto.api import APIS, ApiKey, codec
-from kafkaproto.broker.proxy.connection import UNANSWERED, NotKafka, Relay
+from kafkaproto.broker.proxy.connection import UNANSWERED, NotKafka, ProxyConnection
 from kafkaproto.frame import frame, split_frames
 from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
 from kafkaproto.messages import (
@@ -37,7 +37,7 @@ class Bench:
         """Exchanges, and events of those that have no answer."""
         self.asked: list[tuple[int, str, int]] = []
         counted = iter(range(1, 1000))
-        self.relay = Relay(7, lambda: 3, self._replace, lambda: next(counted), self.told.append)
+        self.relay = ProxyConnection(7, lambda: 3, self._replace, lambda: next(counted), self.told.append)
 
     def _replace(self, node: int, host: str, port: int) -> tuple[str, int]:
         self.asked.append((node, host, port))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafkaproto.broker.proxy import server as proxy
-from kafkaproto.broker.proxy.connection import Relay
+from kafkaproto.broker.proxy.connection import ProxyConnection
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.pipeline.trace.audit.__main__ import RULES
 from kafkaproto.pipeline.trace.audit.rule import NAMES
@@ -71,7 +71,7 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
     brokers: dict[int, Callable[[], int]] = {}
     ours: set[frozenset[int]] = set()
 
-    class Listening(Relay):
+    class Listening(ProxyConnection):
         """Notes what goes to the broker, and what comes from it before an address is replaced."""
 
         def __init__(self, number: int, broker: Callable[[], int], *more: Any) -> None:
@@ -90,7 +90,7 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
     both_ways = proxy._both_ways
 
-    async def noted(relay: Relay, client: proxy.Ends, broker: proxy.Ends) -> None:
+    async def noted(relay: ProxyConnection, client: proxy.Ends, broker: proxy.Ends) -> None:
         ours.add(frozenset(broker[1].get_extra_info(end)[1] for end in ("sockname", "peername")))
         await both_ways(relay, client, broker)
 
@@ -99,7 +99,7 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         [first, *_] = kafka.bootstrap
         ports = [port for _, port in kafka.bootstrap]
         with pytest.MonkeyPatch.context() as patch, sniffed(*ports) as packets:
-            patch.setattr(proxy, "Relay", Listening)
+            patch.setattr(proxy, "ProxyConnection", Listening)
             patch.setattr(proxy, "_both_ways", noted)
             with proxied(f"{first[0]}:{first[1]}", folder / "trace") as bootstrap:
                 work(spark, kafka, bootstrap)

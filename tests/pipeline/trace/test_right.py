@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.proxy.connection import Relay
+from kafkaproto.broker.proxy.connection import ProxyConnection
 from kafkaproto.broker.server.tracing import meta_of
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.error_codes import ErrorCode
@@ -95,7 +95,7 @@ class Proxied:
         self._cluster = cluster
         self._client: MemoryClient = cluster.connect()
         counted = count(1)
-        self._relay = Relay(
+        self._relay = ProxyConnection(
             1, lambda: 0, lambda _, host, port: (host, port), lambda: next(counted), self.entries.append
         )
         self._client.write = self._write  # type: ignore[method-assign]
