@@ -101,7 +101,7 @@ class DelayedFetch:
                 return True
             if fetch.last_epoch >= 0 and log.divergence(fetch.last_epoch, fetch.offset) is not None:
                 return True
-            if self._reader.owes_high_watermark(self._params, partition):
+            if self._reader.has_stale_high_watermark(self._params, partition):
                 return True
         return False
 

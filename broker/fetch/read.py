@@ -230,7 +230,7 @@ class Reader:
             and quota.exceeded(now_ms)
         )
 
-    def owes_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
+    def has_stale_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
         """D5: under `kip` a follower that has not heard the current high watermark is answered at once."""
         if not self._strict_kip or not params.from_follower:
             return False

@@ -200,9 +200,9 @@ def _note_follower(
         if not result.error_code and not result.diverging:
             partition = context.node.replicas.partitions[(one.topic, one.index)]
             partition.follower_fetched(params.replica_id, one.offset, one.log_start_offset, context.now_ms)
-            own = partition.pullers.get(params.replica_id)
+            own = partition.fetchers.get(params.replica_id)
             if own is not None:  # somebody asked in its name (N-12): its own next fetch tells the truth again
-                own.tell_again(partition, context.now_ms)
+                own.refetch_soon(partition, context.now_ms)
 
 
 class _Answer:
@@ -230,7 +230,7 @@ class _Answer:
         if not params.from_follower or not node.cluster.strict_kip:
             return False
         return first_of_session or any(
-            node.reader.owes_high_watermark(params, node.replicas.partitions[(f.topic, f.index)])
+            node.reader.has_stale_high_watermark(params, node.replicas.partitions[(f.topic, f.index)])
             for f in self._fetches
             if not f.error
         )

@@ -163,7 +163,7 @@ class ReplicaLog:
         if self.advanced is not None:
             self.advanced()
 
-    def forget_hearsay(self) -> None:
+    def drop_uncommitted_high_watermark(self) -> None:
         """A high watermark beyond the end, which a follower may have heard of (D2), is of no use to who leads: those records are gone."""
         if self.high_watermark > self.log_end_offset:
             if self.moved is not None:

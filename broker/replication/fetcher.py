@@ -32,14 +32,14 @@ class FetcherSettings:
 
 
 @dataclass(slots=True)
-class Wish:
+class FetcherOverrides:
     """What a test wants of a follower. hold_at: to take nothing at or above this offset. delay_ms: to fetch so much later."""
 
     hold_at: int | None = None
     delay_ms: int | None = None
 
 
-class Pull:
+class FollowedPartition:
     """One partition of a fetcher. due: the next answer has something for it, from ready_ms on.
 
     asked: the fetch that is under way asks for it. left_out: the limit forbids that (R-7).
@@ -47,12 +47,12 @@ class Pull:
     told: high watermark and log start of the last answer, None if there was none since it was left out.
     """
 
-    __slots__ = ("asked", "due", "follower", "lag", "leader", "left_out", "ready_ms", "told", "wish")
+    __slots__ = ("asked", "due", "follower", "lag", "leader", "left_out", "overrides", "ready_ms", "told")
 
-    def __init__(self, leader: Partition, follower: Partition, wish: Wish | None) -> None:
+    def __init__(self, leader: Partition, follower: Partition, overrides: FetcherOverrides | None) -> None:
         self.leader = leader
         self.follower = follower
-        self.wish = wish
+        self.overrides = overrides
         self.due = True
         self.ready_ms = 0
         self.asked = False
@@ -66,7 +66,7 @@ class Pull:
 
     @property
     def hold_at(self) -> int | None:
-        return None if self.wish is None else self.wish.hold_at
+        return None if self.overrides is None else self.overrides.hold_at
 
     @property
     def is_held(self) -> bool:
@@ -91,19 +91,19 @@ class ReplicaFetcher:
         settings: FetcherSettings,
         actions: ActionQueue,
         timers: Timers,
-        wishes: dict[tuple[str, int], Wish],
+        overrides: dict[tuple[str, int], FetcherOverrides],
         leader_quota: ReplicationQuota,
         follower_quota: ReplicationQuota,
     ) -> None:
         self.follower_id = follower_id
         self._leader_quota = leader_quota
         self._follower_quota = follower_quota
-        self._wishes = wishes
+        self._wishes = overrides
         """Shared by all fetchers of a broker, as a wish outlives a leader."""
         self._settings = settings
         self._actions = actions
         self._timers = timers
-        self._pulls: dict[tuple[str, int], Pull] = {}
+        self._pulls: dict[tuple[str, int], FollowedPartition] = {}
         self._parked_ms: int | None = None
         self._timer: Timer | None = None
         self._queued = False
@@ -118,21 +118,21 @@ class ReplicaFetcher:
     def add(self, leader: Partition, follower: Partition) -> None:
         """Begin to follow; the follower's log has been truncated to what the leader shares."""
         key = (leader.topic, leader.index)
-        pull = self._pulls[key] = Pull(leader, follower, self._wishes.get(key))
-        pull.left_out = self._leaves_out(pull, self._actions.now_ms)
-        self._any_left_out |= pull.left_out  # chosen anew with the next fetch, also when no quota is left by then
-        leader.pullers[self.follower_id] = self
+        followed = self._pulls[key] = FollowedPartition(leader, follower, self._wishes.get(key))
+        followed.left_out = self._leaves_out(followed, self._actions.now_ms)
+        self._any_left_out |= followed.left_out  # chosen anew with the next fetch, also when no quota is left by then
+        leader.fetchers[self.follower_id] = self
         follower.following = self
         self._soon()
 
     def remove(self, topic: str, index: int) -> None:
-        pull = self._pulls.pop((topic, index), None)
-        if pull is None:
+        followed = self._pulls.pop((topic, index), None)
+        if followed is None:
             return
-        if pull.leader.pullers.get(self.follower_id) is self:
-            del pull.leader.pullers[self.follower_id]
-        if pull.follower.following is self:
-            pull.follower.following = None
+        if followed.leader.fetchers.get(self.follower_id) is self:
+            del followed.leader.fetchers[self.follower_id]
+        if followed.follower.following is self:
+            followed.follower.following = None
 
     def close(self) -> None:
         """Follow nothing any more, and wait for nothing."""
@@ -150,44 +150,45 @@ class ReplicaFetcher:
     def lag(self) -> int:
         """Records that the leader has and this follower lacks, of all its partitions."""
         return sum(
-            max(0, pull.leader.log.log_end_offset - pull.follower.log.log_end_offset) for pull in self._pulls.values()
+            max(0, followed.leader.log.log_end_offset - followed.follower.log.log_end_offset)
+            for followed in self._pulls.values()
         )
 
     # ---- from the test's side ------------------------------------------------------------------------------------------------
 
     def hold(self, topic: str, index: int, at: int | None, now_ms: int) -> None:
         """Let the follower take nothing at or above offset `at` (None: nothing more at all) until `release`."""
-        pull = self._pulls[(topic, index)]
+        followed = self._pulls[(topic, index)]
         self.note_idle_fetches(now_ms)
-        self._wish(topic, index).hold_at = pull.follower.log.log_end_offset if at is None else at
+        self._overrides_of(topic, index).hold_at = followed.follower.log.log_end_offset if at is None else at
 
     def slow(self, topic: str, index: int, delay_ms: int) -> None:
         """Let each fetch of the follower come `delay_ms` late, until `release`."""
-        self._wish(topic, index).delay_ms = delay_ms
+        self._overrides_of(topic, index).delay_ms = delay_ms
 
-    def _wish(self, topic: str, index: int) -> Wish:
-        pull = self._pulls[(topic, index)]
-        if pull.wish is None:
-            pull.wish = self._wishes[(topic, index)] = Wish()
-        return pull.wish
+    def _overrides_of(self, topic: str, index: int) -> FetcherOverrides:
+        followed = self._pulls[(topic, index)]
+        if followed.overrides is None:
+            followed.overrides = self._wishes[(topic, index)] = FetcherOverrides()
+        return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
         """Neither held nor slow any more, if it is one of these."""
-        pull = self._pulls.get((topic, index))
-        if pull is None:
+        followed = self._pulls.get((topic, index))
+        if followed is None:
             return
-        pull.wish = None
-        pull.due = True
-        pull.ready_ms = 0
+        followed.overrides = None
+        followed.due = True
+        followed.ready_ms = 0
         self._soon()
 
     def cut_link(self, cut: bool, now_ms: int) -> None:
         if cut:
             self.note_idle_fetches(now_ms)
         self.cut = cut
-        for pull in self._pulls.values():
-            pull.due = True
-            pull.asked = False
+        for followed in self._pulls.values():
+            followed.due = True
+            followed.asked = False
         self._soon()
 
     # ---- fetching ------------------------------------------------------------------------------------------------------------
@@ -199,28 +200,28 @@ class ReplicaFetcher:
 
         C. the leader may not send more: asked again then (R-6); D. no fetch asks for it (R-7).
         """
-        pull = self._pulls.get((partition.topic, partition.index))
-        if pull is None or pull.is_held:
+        followed = self._pulls.get((partition.topic, partition.index))
+        if followed is None or followed.is_held:
             return
         self.note_idle_fetches(now_ms)
-        if pull.left_out:
+        if followed.left_out:
             return  # no fetch asks for it; whether the next one does is decided when that is built
-        stale, throttled = self._is_stale(pull), self._is_throttled(pull, now_ms)
-        if (self._has_more(pull) and not throttled) or (stale and self._settings.strict_kip):
-            self._fetch_next(pull, now_ms, self._settings.delay_ms)
-        elif throttled or stale or self._starts_later(pull):
-            pull.due = True
+        stale, throttled = self._is_stale(followed), self._is_throttled(followed, now_ms)
+        if (self._has_more(followed) and not throttled) or (stale and self._settings.strict_kip):
+            self._fetch_next(followed, now_ms, self._settings.delay_ms)
+        elif throttled or stale or self._starts_later(followed):
+            followed.due = True
             self._wait_until(self._end_of_wait_ms(now_ms))
 
-    def tell_again(self, partition: Partition, now_ms: int) -> None:
+    def refetch_soon(self, partition: Partition, now_ms: int) -> None:
         """The leader is wrong about the follower: it hears the truth with the next fetch, when the parked one's wait is over.
 
         The follower's own log start moved (N-15), or somebody else fetched in its name (N-12).
         """
-        pull = self._pulls.get((partition.topic, partition.index))
-        if pull is not None and not pull.is_held and not pull.left_out:
+        followed = self._pulls.get((partition.topic, partition.index))
+        if followed is not None and not followed.is_held and not followed.left_out:
             self.note_idle_fetches(now_ms)
-            pull.due = True
+            followed.due = True
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
@@ -236,20 +237,20 @@ class ReplicaFetcher:
         if repeated_ms == self._parked_ms:
             return
         self._parked_ms = repeated_ms
-        for pull in self._pulls.values():
-            known = pull.leader.followers.get(self.follower_id)
+        for followed in self._pulls.values():
+            known = followed.leader.followers.get(self.follower_id)
             # Who is due, or left out, is no repetition: the leader learns of it from the fetch that asks for it.
-            if known is not None and not pull.is_held and not pull.due and not pull.left_out:
+            if known is not None and not followed.is_held and not followed.due and not followed.left_out:
                 known.repeated(repeated_ms)
 
-    def _fetch_next(self, pull: Pull, now_ms: int, delay_ms: int) -> None:
+    def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
         """There is something to get: after `delay_ms` with whatever else is due then, or after the follower's own delay."""
-        if pull.is_on_its_way(now_ms):
+        if followed.is_on_its_way(now_ms):
             return
-        pull.due = True
-        if pull.wish is not None and pull.wish.delay_ms:
-            pull.ready_ms = now_ms + pull.wish.delay_ms
-            self._wait_until(pull.ready_ms)
+        followed.due = True
+        if followed.overrides is not None and followed.overrides.delay_ms:
+            followed.ready_ms = now_ms + followed.overrides.delay_ms
+            self._wait_until(followed.ready_ms)
         elif delay_ms:
             self._wait_until(now_ms + delay_ms)
         else:
@@ -285,54 +286,54 @@ class ReplicaFetcher:
         heard = self._answer(now_ms)
         if self._follower_quota.active or self._any_left_out:
             heard += self._choose(now_ms)
-        for pull in heard:
-            self._ask(pull, now_ms)
+        for followed in heard:
+            self._ask(followed, now_ms)
         self._wait(now_ms)
 
-    def _answer(self, now_ms: int) -> list[Pull]:
+    def _answer(self, now_ms: int) -> list[FollowedPartition]:
         """The leader's answer. Returns whom the next fetch tells something new about."""
         remaining = self._settings.response_max_bytes
         moved = False
-        heard: list[Pull] = []
+        heard: list[FollowedPartition] = []
         listed: list[tuple[str, int]] = []
         counts = self._leader_quota.active
         answered = self._wait_ends_ms is not None and now_ms >= self._wait_ends_ms
-        for pull in [p for p in self._pulls.values() if p.due and p.ready_ms <= now_ms and not p.left_out]:
-            pull.due = False
-            if pull.is_held or not pull.leader.is_leader or pull.follower.is_leader:
+        for followed in [p for p in self._pulls.values() if p.due and p.ready_ms <= now_ms and not p.left_out]:
+            followed.due = False
+            if followed.is_held or not followed.leader.is_leader or followed.follower.is_leader:
                 continue
-            heard.append(pull)
+            heard.append(followed)
             # R-4: asked before anything of this answer is counted, so that a whole answer may go over the limit
-            throttled = self._is_throttled(pull, now_ms)
-            if throttled and not pull.asked:
+            throttled = self._is_throttled(followed, now_ms)
+            if throttled and not followed.asked:
                 continue  # its first fetch is parked
-            before = pull.told
-            size = self._take(pull, remaining, not moved, throttled)
+            before = followed.told
+            size = self._take(followed, remaining, not moved, throttled)
             answered = True
             if size:
                 moved = True
                 remaining = max(0, remaining - size)
-                self._to_the_end(pull)
-            if size or pull.told != before:
-                self._count_taken(pull, size, now_ms)
-                if counts and self._leader_quota.lists(*pull.name):
-                    listed.append((pull.leader.topic, size))
+                self._to_the_end(followed)
+            if size or followed.told != before:
+                self._count_taken(followed, size, now_ms)
+                if counts and self._leader_quota.lists(*followed.name):
+                    listed.append((followed.leader.topic, size))
         if counts and answered:
             self._leader_quota.record(answer_bytes(listed), now_ms)
         return heard
 
-    def _choose(self, now_ms: int) -> list[Pull]:
+    def _choose(self, now_ms: int) -> list[FollowedPartition]:
         """R-7: what the next request leaves out. Returns what it asks for again."""
-        again: list[Pull] = []
+        again: list[FollowedPartition] = []
         forgets = False
-        for pull in self._pulls.values():
-            was, pull.left_out = pull.left_out, self._leaves_out(pull, now_ms)
-            if pull.left_out:
-                forgets |= pull.asked
-                pull.asked, pull.told, pull.due = False, None, True
+        for followed in self._pulls.values():
+            was, followed.left_out = followed.left_out, self._leaves_out(followed, now_ms)
+            if followed.left_out:
+                forgets |= followed.asked
+                followed.asked, followed.told, followed.due = False, None, True
             elif was:
-                again.append(pull)
-        self._any_left_out = any(pull.left_out for pull in self._pulls.values())
+                again.append(followed)
+        self._any_left_out = any(followed.left_out for followed in self._pulls.values())
         if forgets and self._leader_quota.active and not self._asks:
             # The session is emptied by a request that is answered at once, with nothing.
             self._leader_quota.record(answer_bytes([]), now_ms)
@@ -341,21 +342,21 @@ class ReplicaFetcher:
     @property
     def _asks(self) -> bool:
         """Whether the next request has something to ask for."""
-        return not self._any_left_out or not all(pull.left_out for pull in self._pulls.values())
+        return not self._any_left_out or not all(followed.left_out for followed in self._pulls.values())
 
-    def _ask(self, pull: Pull, now_ms: int) -> None:
+    def _ask(self, followed: FollowedPartition, now_ms: int) -> None:
         """The next fetch acknowledges what the last brought, and waits at the leader for what is new."""
-        if pull.left_out:
+        if followed.left_out:
             return
-        pull.asked = True
-        self._acknowledge(pull, now_ms)
-        throttled = self._is_throttled(pull, now_ms)
-        if (self._has_more(pull) and not throttled) or (self._settings.strict_kip and self._is_stale(pull)):
-            self._fetch_next(pull, now_ms, 0)
-        elif throttled or pull.told is None or self._is_stale(pull) or self._starts_later(pull):
+        followed.asked = True
+        self._acknowledge(followed, now_ms)
+        throttled = self._is_throttled(followed, now_ms)
+        if (self._has_more(followed) and not throttled) or (self._settings.strict_kip and self._is_stale(followed)):
+            self._fetch_next(followed, now_ms, 0)
+        elif throttled or followed.told is None or self._is_stale(followed) or self._starts_later(followed):
             # The fetch just sent is parked; Kafka's leader tells what is new with its next answer.
             self._wait_until(now_ms + self._settings.wait_max_ms)
-            pull.due = True
+            followed.due = True
 
     def _wait(self, now_ms: int) -> None:
         """The next request is at the leader, or cannot be made."""
@@ -372,30 +373,30 @@ class ReplicaFetcher:
             if later is not None:
                 self._wait_until(later)
 
-    def _leaves_out(self, pull: Pull, now_ms: int) -> bool:
+    def _leaves_out(self, followed: FollowedPartition, now_ms: int) -> bool:
         """R-7: listed here, not in sync as far as this follower knows, and too much has come."""
         quota = self._follower_quota
-        return quota.active and pull.lag != 0 and quota.lists(*pull.name) and quota.exceeded(now_ms)
+        return quota.active and followed.lag != 0 and quota.lists(*followed.name) and quota.exceeded(now_ms)
 
-    def _is_throttled(self, pull: Pull, now_ms: int) -> bool:
+    def _is_throttled(self, followed: FollowedPartition, now_ms: int) -> bool:
         """R-4: whether the leader gives nothing now."""
         quota = self._leader_quota
         return (
             quota.active
-            and self.follower_id not in pull.leader.isr
-            and quota.lists(*pull.name)
+            and self.follower_id not in followed.leader.isr
+            and quota.lists(*followed.name)
             and quota.exceeded(now_ms)
         )
 
-    def _count_taken(self, pull: Pull, size_bytes: int, now_ms: int) -> None:
+    def _count_taken(self, followed: FollowedPartition, size_bytes: int, now_ms: int) -> None:
         """R-7: in sync or not."""
         quota = self._follower_quota
-        if quota.active and quota.lists(*pull.name):
+        if quota.active and quota.lists(*followed.name):
             quota.record(size_bytes, now_ms)
 
-    def _take(self, pull: Pull, remaining: int, at_least_one: bool, throttled: bool) -> int:
+    def _take(self, followed: FollowedPartition, remaining: int, at_least_one: bool, throttled: bool) -> int:
         """Append what the leader has (N-9), unless it is throttled, and hear its high watermark. Returns the bytes that moved."""
-        leader, follower = pull.leader, pull.follower
+        leader, follower = followed.leader, followed.follower
         # F-18: the answer carries the high watermark as it was before this follower's own fetch moved it.
         high_watermark = leader.log.high_watermark
         limit = min(self._settings.partition_max_bytes, remaining)
@@ -410,10 +411,12 @@ class ReplicaFetcher:
             follower.log.restart_at(leader.log.log_start_offset)
         size = 0
         if not throttled:
-            size = follower.log.replicate_from(leader.log, limit, at_least_one=at_least_one, end_offset=pull.hold_at)
-        if size or pull.lag is None:
-            pull.lag = max(0, high_watermark - follower.log.log_end_offset)
-        pull.told = (high_watermark, leader.log.log_start_offset)
+            size = follower.log.replicate_from(
+                leader.log, limit, at_least_one=at_least_one, end_offset=followed.hold_at
+            )
+        if size or followed.lag is None:
+            followed.lag = max(0, high_watermark - follower.log.log_end_offset)
+        followed.told = (high_watermark, leader.log.log_start_offset)
         before = follower.log.high_watermark
         heard = high_watermark if self._settings.strict_kip else min(high_watermark, follower.log.log_end_offset)
         heard = max(heard, follower.log.log_start_offset)
@@ -429,26 +432,26 @@ class ReplicaFetcher:
             follower.changed()
         return size
 
-    def _acknowledge(self, pull: Pull, now_ms: int) -> None:
-        log = pull.follower.log
-        pull.leader.follower_fetched(self.follower_id, log.log_end_offset, log.log_start_offset, now_ms)
+    def _acknowledge(self, followed: FollowedPartition, now_ms: int) -> None:
+        log = followed.follower.log
+        followed.leader.follower_fetched(self.follower_id, log.log_end_offset, log.log_start_offset, now_ms)
 
-    def _has_more(self, pull: Pull) -> bool:
-        end = pull.leader.log.log_end_offset
-        bound = end if pull.hold_at is None else min(end, pull.hold_at)
+    def _has_more(self, followed: FollowedPartition) -> bool:
+        end = followed.leader.log.log_end_offset
+        bound = end if followed.hold_at is None else min(end, followed.hold_at)
         # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
-        return pull.follower.log.log_end_offset < min(bound, pull.leader.log.runs.end_offset)
+        return followed.follower.log.log_end_offset < min(bound, followed.leader.log.runs.end_offset)
 
-    def _is_stale(self, pull: Pull) -> bool:
-        known = pull.leader.followers.get(self.follower_id)
-        return known is not None and known.high_watermark != pull.leader.log.high_watermark
+    def _is_stale(self, followed: FollowedPartition) -> bool:
+        known = followed.leader.followers.get(self.follower_id)
+        return known is not None and known.high_watermark != followed.leader.log.high_watermark
 
     @staticmethod
-    def _starts_later(pull: Pull) -> bool:
+    def _starts_later(followed: FollowedPartition) -> bool:
         """Whether the leader's log starts at what this follower could start at, too, and does not yet."""
-        log = pull.follower.log
-        return log.log_start_offset < min(pull.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
+        log = followed.follower.log
+        return log.log_start_offset < min(followed.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
-    def _to_the_end(self, pull: Pull) -> None:
-        key = (pull.leader.topic, pull.leader.index)
+    def _to_the_end(self, followed: FollowedPartition) -> None:
+        key = (followed.leader.topic, followed.leader.index)
         self._pulls[key] = self._pulls.pop(key)

@@ -27,12 +27,12 @@ class Watcher(Protocol):
     def check(self, now_ms: int) -> None: ...
 
 
-class Puller(Protocol):
+class FollowerFetcher(Protocol):
     """A follower's fetch, parked at the leader."""
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
 
-    def tell_again(self, partition: Partition, now_ms: int) -> None: ...
+    def refetch_soon(self, partition: Partition, now_ms: int) -> None: ...
 
     def note_idle_fetches(self, now_ms: int) -> None: ...
 
@@ -95,6 +95,7 @@ class Partition:
         "down_converts",
         "epoch_start_offset",
         "expiry",
+        "fetchers",
         "followers",
         "following",
         "gone",
@@ -109,7 +110,6 @@ class Partition:
         "log",
         "min_isr",
         "partition_epoch",
-        "pullers",
         "replicas",
         "retention",
         "topic",
@@ -145,8 +145,8 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
-        self.pullers: dict[int, Puller] = {}
-        self.following: Puller | None = None
+        self.fetchers: dict[int, FollowerFetcher] = {}
+        self.following: FollowerFetcher | None = None
         """Its own fetches, while it follows."""
         self.watchers: dict[Watcher, None] = {}
         self.lag_max_ms = lag_max_ms
@@ -182,7 +182,7 @@ class Partition:
         self.is_leader = state.leader == self.broker_id
         if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
             self.epoch_start_offset = self.log.log_end_offset
-            self.log.forget_hearsay()  # elected uncleanly it may have heard of records that it never got
+            self.log.drop_uncommitted_high_watermark()  # elected uncleanly it may have heard of records that it never got
             self.log.lead(self.leader_epoch)
             self.followers = {
                 r: Follower(now_ms if r in self.isr else 0) for r in state.replicas if r != self.broker_id
@@ -302,8 +302,8 @@ class Partition:
 
     def shrink_isr(self, now_ms: int) -> None:
         """Put out whoever has not been caught up for longer than replica.lag.time.max.ms (`Partition.maybeShrinkIsr`)."""
-        for puller in self.pullers.values():
-            puller.note_idle_fetches(now_ms)
+        for fetcher in self.fetchers.values():
+            fetcher.note_idle_fetches(now_ms)
         end = self.log.log_end_offset
         late = {
             i
@@ -317,7 +317,7 @@ class Partition:
         """Retention has raised this replica's log start (N-15): a follower's leader hears of it."""
         self.changed()
         if self.following is not None:
-            self.following.tell_again(self, now_ms)
+            self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
         """Bytes a second that producers wrote to the partition since this replica is here; only a leader is asked."""
@@ -328,13 +328,13 @@ class Partition:
 
     def changed(self) -> None:
         """Log end, high watermark, leadership or existence moved: let followers and parked operations look, in this turn."""
-        if not self._woken and (self.watchers or self.pullers):
+        if not self._woken and (self.watchers or self.fetchers):
             self._woken = True
             self._soon(self._wake)
 
     def _wake(self, now_ms: int) -> None:
         self._woken = False
-        for puller in tuple(self.pullers.values()):
-            puller.leader_changed(self, now_ms)
+        for fetcher in tuple(self.fetchers.values()):
+            fetcher.leader_changed(self, now_ms)
         for watcher in tuple(self.watchers):
             watcher.check(now_ms)

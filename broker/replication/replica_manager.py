@@ -27,7 +27,7 @@ from kafkaproto.broker.quota.replication_quotas import (
     ReplicationQuota,
     partitions_on,
 )
-from kafkaproto.broker.replication.fetcher import FetcherSettings, ReplicaFetcher, Wish
+from kafkaproto.broker.replication.fetcher import FetcherOverrides, FetcherSettings, ReplicaFetcher
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.selector import (
     ClientMetadata,
@@ -149,7 +149,7 @@ class ReplicaManager:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self._by_topic: dict[str, dict[int, Partition]] = {}
         self.fetchers: dict[int, ReplicaFetcher] = {}
-        self.wishes: dict[tuple[str, int], Wish] = {}
+        self.overrides: dict[tuple[str, int], FetcherOverrides] = {}
         """Partition to what a test wants of this follower."""
         self._cut_links: set[int] = set()
         """The brokers that a test lets this one fetch nothing from."""
@@ -200,9 +200,11 @@ class ReplicaManager:
 
     def _leader_quota_changed(self, was_active: bool) -> None:
         if self.leader_quota.active and not was_active:
-            pullers = {puller: None for partition in self.partitions.values() for puller in partition.pullers.values()}
-            for puller in pullers:
-                puller.count_idle_fetches(self._actions.now_ms)
+            fetchers = {
+                fetcher: None for partition in self.partitions.values() for fetcher in partition.fetchers.values()
+            }
+            for fetcher in fetchers:
+                fetcher.count_idle_fetches(self._actions.now_ms)
 
     def _apply_topic(self, topic: Topic) -> None:
         settings = self._settings(topic)
@@ -327,8 +329,8 @@ class ReplicaManager:
         for index, partition in list(self._by_topic.get(name, {}).items()):
             self._drop_replica(name, index)
             self._stores.forget(partition.topic_id, index)
-        for key in [key for key in self.wishes if key[0] == name]:
-            del self.wishes[key]
+        for key in [key for key in self.overrides if key[0] == name]:
+            del self.overrides[key]
 
     def _drop_replica(self, name: str, index: int) -> None:
         """This broker holds the partition no longer; what other brokers hold of it stays."""
@@ -353,7 +355,7 @@ class ReplicaManager:
             self._unfollow(partition.topic, partition.index)
             return
         fetcher = self.fetchers.get(leader.broker_id)
-        if fetcher is not None and leader.pullers.get(self.broker_id) is fetcher:
+        if fetcher is not None and leader.fetchers.get(self.broker_id) is fetcher:
             return
         self._unfollow(partition.topic, partition.index)
         self._truncate_to_leader(partition, leader)
@@ -363,7 +365,7 @@ class ReplicaManager:
                 self._fetcher_settings(),
                 self._actions,
                 self._timers,
-                self.wishes,
+                self.overrides,
                 self._quota_of(leader.broker_id),
                 self.follower_quota,
             )
@@ -400,7 +402,7 @@ class ReplicaManager:
 
     def release(self, topic: str, index: int) -> None:
         """What a test wanted of this follower is over, also where it does not follow at the moment."""
-        self.wishes.pop((topic, index), None)
+        self.overrides.pop((topic, index), None)
         for fetcher in self.fetchers.values():
             fetcher.release(topic, index)
 
@@ -412,7 +414,7 @@ class ReplicaManager:
 
     def leave_alone(self) -> None:
         """Whatever a test wanted of this broker's fetches is over. It follows nothing at the moment."""
-        self.wishes.clear()
+        self.overrides.clear()
         self._cut_links.clear()
 
     def _unfollow(self, topic: str, index: int) -> None:
@@ -495,8 +497,8 @@ class ReplicaManager:
         """The broker that a consumer of the leader `partition` should read from, -1 for right here (N-2 to N-5)."""
         if self.selector is None:
             return -1
-        for puller in partition.pullers.values():
-            puller.note_idle_fetches(now_ms)
+        for fetcher in partition.fetchers.values():
+            fetcher.note_idle_fetches(now_ms)
         views = self._replica_views(partition, image, fetch_offset, client.listener_name, now_ms)
         chosen = self.selector.select((partition.topic, partition.index), client, PartitionView(views, views[0]))
         if chosen.broker_id == self.broker_id or not chosen.host:

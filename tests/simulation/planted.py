@@ -33,7 +33,7 @@ from kafkaproto.broker.quota.precedence import Levels, level_of
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.quota.sensors import ClientSensors
 from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
-from kafkaproto.broker.replication.fetcher import Pull, ReplicaFetcher
+from kafkaproto.broker.replication.fetcher import FollowedPartition, ReplicaFetcher
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests import pipeline as apis
@@ -122,7 +122,7 @@ def _preferred_outside_the_isr(original: Original) -> Original:
 
 
 def _acknowledged_before_it_is_there(_: Original) -> Original:
-    def acknowledge(self: ReplicaFetcher, pull: Pull, now_ms: int) -> None:
+    def acknowledge(self: ReplicaFetcher, pull: FollowedPartition, now_ms: int) -> None:
         log = pull.leader.log
         pull.leader.follower_fetched(self.follower_id, log.log_end_offset, log.log_start_offset, now_ms)
 
