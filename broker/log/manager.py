@@ -21,7 +21,7 @@ from kafkaproto.broker.log.retention import Expiry, RetentionLimits
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
-logger = logging.getLogger("kafkaproto.upkeep")
+logger = logging.getLogger("kafkaproto.log")
 
 
 class Replica(Protocol):

@@ -26,7 +26,7 @@ from kafkaproto.broker.persistence.recovery import LogStart, recover
 from kafkaproto.broker.persistence.wal import MetadataRecord, WriteAheadLog
 from kafkaproto.error_codes import ErrorCode
 
-logger = logging.getLogger("kafkaproto.durable")
+logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
 """The facts are written anew when they have grown by this much, and to more than twice their size."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.quota.client_quotas import QuotaManager
     from kafkaproto.broker.runtime.timers import Timer
 
-logger = logging.getLogger("kafkaproto.apis")
+logger = logging.getLogger("kafkaproto.requests")
 
 
 class DelayingPeer(Peer, Protocol):

@@ -46,7 +46,7 @@ from kafkaproto.header import REQUEST_HEADERS, start_response
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
 
-logger = logging.getLogger("kafkaproto.apis")
+logger = logging.getLogger("kafkaproto.requests")
 
 T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")

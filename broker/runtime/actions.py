@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-logger = logging.getLogger("kafkaproto.turn")
+logger = logging.getLogger("kafkaproto.actions")
 
 Step = Callable[[int], None]
 

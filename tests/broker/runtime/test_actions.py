@@ -54,7 +54,7 @@ def test_a_step_that_raises_is_logged_and_the_others_run(caplog: pytest.LogCaptu
     actions.run(3)
     assert seen == [3]
     [record] = caplog.records
-    assert (record.levelno, record.name) == (logging.ERROR, "kafkaproto.turn")
+    assert (record.levelno, record.name) == (logging.ERROR, "kafkaproto.actions")
     actions.soon(seen.append)
     actions.run(4)
     assert seen == [3, 4]
