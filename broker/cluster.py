@@ -7,6 +7,7 @@ No socket and no loop: whoever drives it calls `turn.run(now_ms)` after each thi
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,6 +107,7 @@ class Cluster:
         self.actions = ActionQueue(self.clock.now_ms())
         self.journal = Journal()
         self.forced_throttles = ForcedThrottles()
+        self.connection_ids = itertools.count(1)
         self.delays_responses = release.delays_responses(release_name)
         self.config = ClusterConfig(config, profile_defaults(profile, brokers), self.strict_kip)
         nobody = sorted(i for i in self.config.static_broker if i >= brokers)

@@ -6,7 +6,6 @@ Must never know asyncio, nor what an API means.
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -28,7 +27,6 @@ TURN_MS = 2.0
 """After so many frames, or so long, the other connections of the loop have their turn."""
 THIS_SIDE, CLIENT_ENDED, SOCKET_GONE = "closed from this side", "the client sends no more", "its socket is gone"
 """Why a connection is over."""
-_ids = itertools.count(1)
 
 
 class Skin(Protocol):
@@ -60,7 +58,7 @@ class Connection:
     def __init__(
         self, node: Node, listener_name: str, client_address: str, skin: Skin, pool: BufferPool, now_ms: int
     ) -> None:
-        self.connection_id = next(_ids)
+        self.connection_id = next(node.cluster.connection_ids)
         self.node = node
         self.listener_name = listener_name
         self.client_address = client_address

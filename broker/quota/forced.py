@@ -27,15 +27,13 @@ def api_key(name: str) -> int:
     return _API_KEYS[name]
 
 
-_ids = itertools.count(1)
-
-
 @dataclass(slots=True)
 class ForcedThrottle:
     """Throttle each request that fits for `throttle_ms`, `times` times (None: until it is cancelled).
 
     api: its name ("Produce"); client_id, user, broker_id: who asks whom; None: any. throttle_ms: 1 to 2^31 - 1.
-    hits: how often it has struck. Raises ValueError, naming the field, for what cannot be.
+    hits: how often it has struck. rule_id: its number in its cluster, 0 before it is added to one.
+    Raises ValueError, naming the field, for what cannot be.
     """
 
     throttle_ms: int
@@ -45,7 +43,7 @@ class ForcedThrottle:
     broker_id: int | None = None
     times: int | None = None
     hits: int = field(default=0, init=False)
-    rule_id: int = field(default_factory=lambda: next(_ids), init=False)
+    rule_id: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         if not _is_count(self.throttle_ms):
@@ -96,8 +94,11 @@ class ForcedThrottles:
     def __init__(self) -> None:
         self.active: list[ForcedThrottle] = []
         """Empty on the path of everybody who forces nothing, who looks no further."""
+        self._ids = itertools.count(1)
 
     def add(self, rule: ForcedThrottle) -> ForcedThrottle:
+        """Put a rule in force, with the next number of this cluster."""
+        rule.rule_id = next(self._ids)
         self.active.append(rule)
         return rule
 

@@ -21,17 +21,14 @@ trace has 1 in the place of each that is set.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkaproto.api import APIS
 from kafkaproto.broker.log.files import FileRange
-from kafkaproto.broker.network import connection as connections
 from kafkaproto.broker.observe import metrics
 from kafkaproto.broker.observe.recorder import Recorder
-from kafkaproto.broker.quota import forced as rules
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.server.tracing import TOGETHER, meta_of
@@ -41,15 +38,6 @@ from tests.golden.fitting import fitted
 
 START_MS = 1_700_000_000_000
 RACKS = ("a", "b", "c")
-
-
-def reset_ids_of_the_process() -> None:
-    """Start connection ids and rule ids at 1, as in a fresh process.
-
-    They are counters of the process today. Delete this function when they belong to the cluster: the bytes stay the same.
-    """
-    connections._ids = itertools.count(1)
-    rules._ids = itertools.count(1)
 
 
 class RecordedClient(MemoryClient):
@@ -113,7 +101,6 @@ class RecordedCluster(VirtualCluster):
         release: str = "3.9",
         **options: Any,
     ) -> None:
-        reset_ids_of_the_process()
         self.lines: list[str] = [f"run semantics={semantics} release={release}"]
         self.clients: list[RecordedClient] = []
         self._trace = bytearray()

@@ -1,0 +1,31 @@
+"""Two clusters of one process share nothing: each counts its own connections and rules, and replays alike."""
+
+from __future__ import annotations
+
+from kafkaproto.broker.quota.forced import ForcedThrottle
+from kafkaproto.broker.testing.memory import VirtualCluster
+from tests.support.wire import metadata
+
+
+def run() -> list[str]:
+    """Play a short scene, and return the journal of the cluster with all ids."""
+    cluster = VirtualCluster(2)
+    first, second = cluster.connect(), cluster.connect(1)
+    rule = cluster.state.forced_throttles.add(ForcedThrottle(50, api="Metadata", times=1))
+    first.ask(metadata(), 9)
+    second.ask(metadata(), 9)
+    cluster.advance(100)
+    assert (first.connection.connection_id, second.connection.connection_id, rule.rule_id) == (1, 2, 1)
+    journal = cluster.state.journal
+    return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
+
+
+def test_a_cluster_replays_with_the_same_ids_whatever_ran_before_it() -> None:
+    assert run() == run()
+
+
+def test_rules_are_numbered_in_the_order_in_which_they_are_added() -> None:
+    throttles = VirtualCluster().state.forced_throttles
+    later, earlier = ForcedThrottle(1), ForcedThrottle(2)
+    assert (later.rule_id, earlier.rule_id) == (0, 0)
+    assert [throttles.add(rule).rule_id for rule in (earlier, later)] == [1, 2]
