@@ -1,4 +1,4 @@
-"""Starts `python -m broker` under callgrind up to its first line on stdout, lets it finish what it postponed, and exits.
+"""Starts a broker as `python -m kafkaproto.broker` does, under callgrind, up to its first line on stdout; then it finishes and exits.
 
 Callgrind dumps its counters at both moments: part 1 is the start up to the ready line, part 2 the work that the broker postponed.
 
@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from importlib.util import find_spec
 from typing import TextIO
 
+MODULES = ("kafkaproto.broker", "broker")
+"""Where the broker may be, the newest place first."""
 POSTPONED_S = 0.5
 """The event loop runs the callbacks that are due before it sleeps for this long."""
 
@@ -48,4 +51,5 @@ class ReadyLine:
 if __name__ == "__main__":
     sys.argv[0] = "broker"
     sys.stdout = ReadyLine(sys.stdout)  # type: ignore[assignment]
-    runpy.run_module("broker", run_name="__main__", alter_sys=True)
+    place = next(name for name in MODULES if find_spec(name) is not None)
+    runpy.run_module(place, run_name="__main__", alter_sys=True)
