@@ -53,7 +53,7 @@ def broker(*options: str, descriptors: int | None = None) -> Iterator[Broker]:
         if descriptors is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
-    command = [sys.executable, "-m", "broker", "--port", "0", "--log-level", "error", *options]
+    command = [sys.executable, "-m", "kafkaproto.broker", "--port", "0", "--log-level", "error", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=limit)
     assert process.stdout is not None
     try:

@@ -180,7 +180,7 @@ def start_ratio() -> float:
         begun = time.perf_counter()
         subprocess.run([sys.executable, "-c", BASELINE], check=True)
         baseline.append(time.perf_counter() - begun)
-        ours.append(seconds_to_first_line([sys.executable, "-m", "broker", "--port", "0"]))
+        ours.append(seconds_to_first_line([sys.executable, "-m", "kafkaproto.broker", "--port", "0"]))
     return statistics.median(ours) / statistics.median(baseline)
 
 
@@ -215,7 +215,7 @@ def pinned_apart(racer: Program) -> Iterator[None]:
 
 
 def ours(*more: str, memory: str = MEMORY) -> Program:
-    command = [sys.executable, "-m", "broker", "--port", "0", "--memory", memory, "--log-level", "error"]
+    command = [sys.executable, "-m", "kafkaproto.broker", "--port", "0", "--memory", memory, "--log-level", "error"]
     return Program(OURS, [*command, *more])
 
 

@@ -133,3 +133,9 @@ def test_the_command_makes_tables_of_a_trace(python: Path, tmp_path: Path) -> No
     assert run(python, tmp_path, script, "pack", "kafkaproto.zip").startswith("kafkaproto.zip: ")
     program = "import kafkaproto.pipeline.trace.tables as t; print(t.__file__)"
     assert "kafkaproto.zip" in run(python, tmp_path, "-c", program, PYTHONPATH="kafkaproto.zip")
+
+
+def test_the_demo_starts_the_installed_broker_and_writes_below_the_current_folder(python: Path, tmp_path: Path) -> None:
+    arguments = ("-m", "kafkaproto.pipeline.demo", "--without-spark", "--only", "limits")
+    assert "DIFFERS" not in run(python, tmp_path, *arguments)
+    assert list((tmp_path / "build" / "demo" / "trace").glob("*.kptrace"))

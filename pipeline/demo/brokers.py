@@ -16,13 +16,13 @@ from kafka import KafkaAdminClient
 
 RACKS = ("a", "b", "c")
 COMMAND = [
-    *("-m", "broker", "--brokers", "3", "--port", "0"),
+    *("-m", "kafkaproto.broker", "--brokers", "3", "--port", "0"),
     *(part for i, rack in enumerate(RACKS) for part in ("-c", f"{i}.broker.rack={rack}")),
     *("-c", "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"),
 ]
 READY_SECONDS = 20.0
-FOLDER = Path(__file__).resolve().parents[2] / "build" / "demo"
-"""The trace of the latest demo, and what was made of it."""
+FOLDER = Path("build", "demo").absolute()
+"""The trace of the latest demo and its report, below the folder in which the demo runs."""
 
 
 class Brokers:

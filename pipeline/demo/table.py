@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path("README.md").absolute()
 BEGIN, END = "<!-- demo -->", "<!-- /demo -->"
 HEAD = ("step", "what", "expected", "seen", "s")
 
