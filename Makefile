@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race ab broker needs needs-java needs-browser needs-valgrind install
+.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race ab broker needs needs-java needs-browser needs-valgrind needs-go install
 
 help:
 	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
@@ -64,6 +64,11 @@ report: needs-java $(VENV)/.installed-all
 	@test -n "$(TRACE)" || { echo "make report needs a trace: make report TRACE=DIR, of kafkaproto broker --trace DIR" >&2; exit 3; }
 	@$(BIN)/python -m kafkaproto.pipeline.trace.report "$(TRACE)" --out "$(OUT)" $(ARGS)
 
+needs-go:
+	@command -v go >/dev/null || { \
+	  echo "Go is missing: kfake, which the race measures, is built with it. Get it: apt install golang-go, or brew install go;" \
+	       "make race ARGS=--alone does without" >&2; exit 1; }
+
 needs-valgrind:
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: make ab counts instructions with it. Get it: apt install valgrind" >&2; exit 1; }
 
@@ -99,14 +104,14 @@ generate: $(STAMP)
 rules: $(STAMP)
 	$(BIN)/python -m tests.rules
 
-bench: needs-java $(VENV)/.installed-all
+bench: needs-java needs-go $(VENV)/.installed-all
 	$(BIN)/python -m benchmarks.codec
 	$(BIN)/python -m benchmarks.costs
 	$(BIN)/python -m benchmarks.kafka_py --check
 	$(BIN)/python -m benchmarks.race --check
 
-race: $(STAMP)
-	$(BIN)/python -m benchmarks.race --check
+race: $(if $(findstring --alone,$(ARGS)),,needs-java needs-go) $(STAMP)
+	$(BIN)/python -m benchmarks.race $(if $(findstring --alone,$(ARGS)),,--check) $(ARGS)
 
 ab: BASE ?= HEAD
 ab: $(STAMP)

@@ -17,6 +17,8 @@ from benchmarks.ab import __main__ as command
 from benchmarks.ab import instructions, sides, sockets, workload
 from benchmarks.ab.verdicts import Result, at_most, paired, table
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 HERE = sides.Side(sides.BASE, ROOT, Path(sys.executable))
 
@@ -180,7 +182,6 @@ def test_valgrind_is_needed_only_where_it_counts(
 # ---- misuse --------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not (sides.ROOT / ".git").exists(), reason="a source distribution has no commits")
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
 def test_a_base_that_is_no_commit_is_refused_in_one_line(base: str) -> None:
     done = run("--only", "race", "--", base)
@@ -386,7 +387,6 @@ def test_a_renamed_package_is_found(tmp_path: Path) -> None:
     assert done.stdout == "the new home\n"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
 def test_both_brokers_are_raced_and_their_memory_is_read() -> None:
     both = (HERE, HERE._replace(name=sides.NOW))

@@ -150,3 +150,19 @@ def test_windows_is_refused_in_one_line(bare_path: Path) -> None:
     result = make("needs", f"PYTHON={sys.executable}", path=str(bare_path))
     assert result.returncode != 0
     assert result.stderr.splitlines()[0].startswith("kafkaproto runs on Linux and macOS")
+
+
+@pytest.mark.parametrize(
+    ("target", "program", "command"),
+    [
+        ("needs-browser", "A browser", "apt install chromium"),
+        ("needs-valgrind", "valgrind", "apt install valgrind"),
+        ("needs-go", "Go", "apt install golang-go"),
+    ],
+)
+def test_what_else_is_missing_is_named_with_how_to_get_it(
+    bare_path: Path, target: str, program: str, command: str
+) -> None:
+    result = make(target, f"PYTHON={sys.executable}", path=str(bare_path))
+    assert result.returncode != 0
+    assert f"{program} is missing" in result.stderr and command in result.stderr

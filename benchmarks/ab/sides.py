@@ -148,7 +148,10 @@ def clean() -> int:
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+    try:
+        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise SideError("git is missing: make ab checks the base out with it. Get it: apt install git") from None
 
 
 def _last_line(text: str) -> str:

@@ -93,7 +93,8 @@ def fetch_with_maven(wanted: Sequence[Coordinates], target: Path, scratch: Path)
     dependencies = "".join(DEPENDENCY.format(*coordinates) for coordinates in wanted)
     (scratch / "pom.xml").write_text(POM.format(dependencies=dependencies))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
-    run(["mvn", "-B", "-q", "-f", str(scratch / "pom.xml"), *goal])
+    repository = f"-Dmaven.repo.local={cache_folder() / 'm2'}"
+    run(["mvn", "-B", "-q", repository, "-f", str(scratch / "pom.xml"), *goal])
 
 
 def fetch_with_ivy(ivy: Path, coordinates: Coordinates, target: Path) -> None:

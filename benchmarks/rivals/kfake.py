@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,14 +14,20 @@ MAIN = Path(__file__).with_name("kfake.go")
 
 
 def built() -> str:
-    """The program, built once into the cache folder with Go's module proxy. Raises CalledProcessError, FileNotFoundError."""
+    """Return the program, built once in the cache folder, as are Go's modules. Raises CalledProcessError, FileNotFoundError."""
     folder = cache_folder() / "rivals" / KFAKE.rpartition("-")[2]
     program = folder / "kfake"
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
+        caches = {
+            "GOPATH": str(cache_folder() / "go"),
+            "GOCACHE": str(cache_folder() / "go-build"),
+            "GOFLAGS": "-modcacherw",
+        }
+        go = {"cwd": folder, "check": True, "capture_output": True, "env": {**os.environ, **caches}}
         shutil.copy(MAIN, folder / "main.go")
         if not (folder / "go.mod").exists():
-            subprocess.run(["go", "mod", "init", "rival"], cwd=folder, check=True, capture_output=True)
+            subprocess.run(["go", "mod", "init", "rival"], **go)
         for step in (["get", KFAKE], ["build", "-o", "kfake", "."]):
-            subprocess.run(["go", *step], cwd=folder, check=True, capture_output=True)
+            subprocess.run(["go", *step], **go)
     return str(program)
