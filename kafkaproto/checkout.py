@@ -17,8 +17,10 @@ def redirect(package: str) -> NoReturn:
     Raises ImportError, naming the module to import instead, unless the interpreter is looking for the module of `-m`.
     """
     if sys.argv[:1] == ["-m"]:  # runpy puts the path of the module there once it has found it
-        runpy.run_module(f"kafkaproto.{_module_of_command_line()}", run_name="__main__", alter_sys=True)
-        sys.exit()
+        module = _module_of_command_line()
+        if module == package or module.startswith(f"{package}."):
+            runpy.run_module(f"kafkaproto.{module}", run_name="__main__", alter_sys=True)
+            sys.exit()
     also = "; for broker.testing, import kafkaproto.testing" if package == "broker" else ""
     raise ImportError(f"{package} is not a package of its own: import kafkaproto.{package} instead{also}", name=package)
 

@@ -1,4 +1,4 @@
-"""`broker` and `pipeline` are folders of a checkout, not packages: no run loads a module under two names (house §6)."""
+"""`broker` and `pipeline` are folders of a checkout, not packages: no run loads a module under two names."""
 
 from __future__ import annotations
 
@@ -97,3 +97,14 @@ def test_this_run_has_loaded_no_module_under_an_old_name() -> None:
     import kafkaproto.testing  # noqa: F401
 
     assert [name for name in sys.modules if name.split(".")[0] in ("broker", "pipeline")] == []
+
+
+def test_another_program_under_dash_m_that_imports_an_old_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "launcher").mkdir()
+    (tmp_path / "launcher" / "__init__.py").write_text("import broker")
+    (tmp_path / "launcher" / "__main__.py").write_text("")
+    path = f"{ROOT}{os.pathsep}{tmp_path}"
+    command = [sys.executable, "-m", "launcher"]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "import kafkaproto.broker instead" in done.stderr

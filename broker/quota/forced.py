@@ -97,7 +97,9 @@ class ForcedThrottles:
         self._ids = itertools.count(1)
 
     def add(self, rule: ForcedThrottle) -> ForcedThrottle:
-        """Put a rule in force, with the next number of this cluster."""
+        """Put a rule in force, with the next number of this cluster. Raises ValueError for a rule that was added before."""
+        if rule.rule_id:
+            raise ValueError(f"forced throttle {rule.rule_id} was added to a cluster before; make a new one")
         rule.rule_id = next(self._ids)
         self.active.append(rule)
         return rule

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.wire import metadata
@@ -29,3 +31,9 @@ def test_rules_are_numbered_in_the_order_in_which_they_are_added() -> None:
     later, earlier = ForcedThrottle(1), ForcedThrottle(2)
     assert (later.rule_id, earlier.rule_id) == (0, 0)
     assert [throttles.add(rule).rule_id for rule in (earlier, later)] == [1, 2]
+
+
+def test_a_rule_belongs_to_one_cluster() -> None:
+    rule = VirtualCluster().state.forced_throttles.add(ForcedThrottle(1))
+    with pytest.raises(ValueError, match="forced throttle 1 was added to a cluster before"):
+        VirtualCluster().state.forced_throttles.add(rule)
