@@ -1,6 +1,6 @@
 """N brokers in one process with one clock, one seed and one journal: a state machine that bytes and times go into.
 
-No socket and no loop: whoever drives it calls `turn.run(now_ms)` after each thing that came in, and `run_due(now_ms)` when
+No socket and no loop: whoever drives it calls `actions.run(now_ms)` after each thing that came in, and `run_due(now_ms)` when
 `timers.next_deadline_ms()` is there. Must never know asyncio or wire messages.
 """
 

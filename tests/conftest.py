@@ -37,7 +37,7 @@ def spark() -> Iterator[Any]:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        pytest.fail("pyspark is missing: run `make test`, or pip install -e '.[dev,spark]'")
+        pytest.fail("pyspark is missing: run `make test-all`, or pip install -e '.[dev,spark]'")
     scratch = session.scratch_folder()
     with tempfile.TemporaryFile("w+") as log, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyspark's own; what the tests warn of is theirs

@@ -21,7 +21,7 @@ Answer = Callable[[Read, int], None]
 def must_answer_now(
     params: FetchParams, min_bytes: int, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> bool:
-    """F-28, after the first read. A. no wish to wait; B. nothing readable; C. enough bytes; D. a readable partition in error;
+    """F-28, after the first read. A. the client does not want to wait; B. nothing readable; C. enough bytes; D. a readable partition in error;
 
     E. logs that part; F. a replica that is closer. An error found before reading (F-23) does not end the wait by itself.
     """

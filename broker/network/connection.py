@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kafkaproto.broker.network.frames import BufferPool, FrameError, FrameReader
 from kafkaproto.broker.network.mute import MuteEvent, MuteState, after
-from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.broker.runtime.timers import Timer
 
@@ -66,7 +66,7 @@ class Connection:
         self.received_ns = 0
         self.outgoing: Traced | None = None
         self.state = MuteState.NOT_MUTED
-        self.parked: apis.Waiting | None = None
+        self.parked: pipeline.Waiting | None = None
         self.closed = False
         self._skin = skin
         self._frames = FrameReader(pool, node.socket_request_max_bytes)
@@ -123,7 +123,7 @@ class Connection:
                     break
                 handled += 1
                 self.state = MuteState.MUTED_AND_RESPONSE_PENDING
-                apis.begin(self.node, self, frame, now_ms)
+                pipeline.begin(self.node, self, frame, now_ms)
                 if frames.has_frame() and (handled == FRAMES_PER_TURN or clock.precise_ms() - begun_ms > TURN_MS):
                     self._skin.call_soon()
                     break

@@ -2,7 +2,7 @@
 
 lock                                      the process that has it
 meta.json                                 format and cluster id
-facts                                     see `facts`
+facts                                     see `wal` and `records`
 topics/<topic id>-<partition>/<position>.log
 """
 

@@ -218,7 +218,7 @@ class Proxy:
         self._event("opened", door, connection=number, at=_shown(here[:2]), peer=peer[0], port=peer[1])
         open_ends = [writer]
         why = "the proxy stops"
-        relay = ProxyConnection(
+        connection = ProxyConnection(
             number,
             lambda: door.broker,
             lambda broker, host, port: (here[0], self._local(broker, host, port)),
@@ -228,13 +228,13 @@ class Proxy:
         try:
             answers, upstream = await asyncio.open_connection(*door.to, limit=READ_BYTES)
             open_ends.append(upstream)
-            why = await _both_ways(relay, (reader, writer), (answers, upstream))
-            if relay.waiting:
+            why = await _both_ways(connection, (reader, writer), (answers, upstream))
+            if connection.waiting:
                 logger.warning(
                     "connection %d: the broker at %s closed it with %d requests unanswered",
                     number,
                     _shown(door.to),
-                    relay.waiting,
+                    connection.waiting,
                 )
         except NotKafka as error:
             why = str(error)
@@ -255,7 +255,7 @@ class Proxy:
         finally:
             for one in open_ends:
                 one.close()
-            relay.ended(monotonic_ns())
+            connection.ended(monotonic_ns())
             self._event("closed", door, connection=number, why=why)
             for one in open_ends:
                 with contextlib.suppress(OSError):
@@ -273,10 +273,10 @@ class Proxy:
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def _both_ways(relay: ProxyConnection, client: Ends, broker: Ends) -> str:
+async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
     """Until the broker has no more to say: who ended it. A client that says no more still gets its answers. Raises NotKafka and OSError."""
-    asks = asyncio.ensure_future(_requests(relay, client, broker[1]))
-    answers = asyncio.ensure_future(_answers(relay, broker[0], client[1]))
+    asks = asyncio.ensure_future(_requests(connection, client, broker[1]))
+    answers = asyncio.ensure_future(_answers(connection, broker[0], client[1]))
     try:
         await asyncio.wait((asks, answers), return_when=asyncio.FIRST_COMPLETED)
         why = "the broker has ended it"
@@ -291,10 +291,10 @@ async def _both_ways(relay: ProxyConnection, client: Ends, broker: Ends) -> str:
         await asyncio.gather(asks, answers, return_exceptions=True)
 
 
-async def _requests(relay: ProxyConnection, client: Ends, broker: asyncio.StreamWriter) -> None:
+async def _requests(connection: ProxyConnection, client: Ends, broker: asyncio.StreamWriter) -> None:
     reader, back = client
     while data := await reader.read(READ_BYTES):
-        on, answer = relay.requested(data, monotonic_ns())
+        on, answer = connection.requested(data, monotonic_ns())
         if answer:
             back.write(answer)
         if on:
@@ -303,9 +303,9 @@ async def _requests(relay: ProxyConnection, client: Ends, broker: asyncio.Stream
     broker.write_eof()
 
 
-async def _answers(relay: ProxyConnection, broker: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+async def _answers(connection: ProxyConnection, broker: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
     while data := await broker.read(READ_BYTES):
-        client.write(relay.answered(data, monotonic_ns()))
+        client.write(connection.answered(data, monotonic_ns()))
         await client.drain()
 
 

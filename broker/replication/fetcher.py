@@ -99,7 +99,7 @@ class ReplicaFetcher:
         self._leader_quota = leader_quota
         self._follower_quota = follower_quota
         self._wishes = overrides
-        """Shared by all fetchers of a broker, as a wish outlives a leader."""
+        """Shared by all fetchers of a broker, because an override outlives a change of leader."""
         self._settings = settings
         self._actions = actions
         self._timers = timers

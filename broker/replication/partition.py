@@ -81,7 +81,7 @@ class Follower:
 class Partition:
     """The replica that `broker_id` holds of topic-index.
 
-    watchers: delayed operations to look at when it changes. pullers: fetches of followers, by broker id (leaders only).
+    watchers: delayed operations to look at when it changes. fetchers: fetches of followers, by broker id (leaders only).
     """
 
     __slots__ = (

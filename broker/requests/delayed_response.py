@@ -105,7 +105,7 @@ class DelayedResponse:
                 then()
             except Exception:
                 # As with a parked request: an answer that cannot be built ends its own connection (W-8).
-                logger.exception("a held answer cannot be sent")
+                logger.exception("a delayed response cannot be sent")
                 self._asker.refuse("its answer cannot be sent")
 
         self._timer = context.node.timers.at(context.now_ms + wait_ms, over)

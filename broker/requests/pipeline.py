@@ -63,7 +63,7 @@ class Waiting(Protocol):
 
 
 class Asker(Peer, Protocol):
-    """The connection as `apis` needs it."""
+    """The connection as the pipeline needs it."""
 
     parked: Waiting | None
 

@@ -1,6 +1,6 @@
-"""The client libraries under quotas for longer than `make test` has time for: 30 seconds of all, beside Apache Kafka, and 300 of one.
+"""The client libraries under quotas for longer than `make test-all` has time for: 30 seconds of all, beside Apache Kafka, and 300 of one.
 
-And what kafka-configs prints of Apache Kafka, which `make test` expects of ours.
+And what kafka-configs prints of Apache Kafka, which `make test-all` expects of ours.
 
 usage: python -m tests.clients.long_quotas      (`quota_runs` is for tests/long.py)
 """

@@ -13,7 +13,7 @@ from tests.support.conformance.scene import Topic, new_topic, wait_until
 from tests.support.conformance.subjects import OursManual, Subject
 from tests.support.wire import errors, fetch, flat
 
-PROFILE = "upkeep"
+PROFILE = "maintenance"
 HOUR_MS = 3_600_000
 SEVERAL_LOOKS_MS = 1000
 ONE_EACH = "130"

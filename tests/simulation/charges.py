@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.requests.registry import NoAnswer
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from tests.simulation.quotas import FETCH, Asked
@@ -45,9 +45,9 @@ class Charges:
         self._world = world
         self.lines: dict[int, Line] = {}
         self._stack = ExitStack()
-        self._begin, self._finish = apis.begin, apis.finish
-        self._stack.enter_context(patch.object(apis, "begin", self._begins))
-        self._stack.enter_context(patch.object(apis, "finish", self._finishes))
+        self._begin, self._finish = pipeline.begin, pipeline.finish
+        self._stack.enter_context(patch.object(pipeline, "begin", self._begins))
+        self._stack.enter_context(patch.object(pipeline, "finish", self._finishes))
 
     def close(self) -> None:
         self._stack.close()

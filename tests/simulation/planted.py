@@ -36,7 +36,7 @@ from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
 from kafkaproto.broker.replication.fetcher import FollowedPartition, ReplicaFetcher
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
-from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.requests.charges import NOT_THROTTLED
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.run import Broken, simulate
@@ -353,7 +353,7 @@ PLANTED = {
     "sensors shared by all brokers": Plant(ClientSensors, "__init__", _shared_by_all_brokers),
     "sensors outlive a stop of their broker": Plant(Node, "reset_quotas", _nothing),
     "default user before its pairs": Plant(precedence, "_of_pair", _default_user_before_its_pairs),
-    "acks=0 is free": Plant(apis, "charge_produce", _free_without_an_answer),
+    "acks=0 is free": Plant(pipeline, "charge_produce", _free_without_an_answer),
     "mutations never refused": Plant(MutationQuotas, "take", _never_refused),
     "idle sensors never go": Plant(ClientSensors, "_drop_idle", _nothing),
     "replication rate never raised": Plant(ReplicationQuota, "limit", _rate_never_raised),

@@ -331,7 +331,7 @@ def real() -> Iterator[str]:
         "min.cleanable.dirty.ratio": "0.01",
         "max.compaction.lag.ms": "200",
     }
-    kafka = RealKafka("upkeep")
+    kafka = RealKafka("maintenance")
     try:
         servers = ",".join(f"{host}:{port}" for host, port in kafka.bootstrap)
         base = {"bootstrap.servers": servers, "log_level": 0}

@@ -12,7 +12,7 @@ from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN, TURN_MS, Connection
 from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.broker.network.mute import MuteState
-from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext
 from kafkaproto.broker.runtime.clock import ManualClock
 
@@ -61,7 +61,7 @@ class Bench:
         )
         self.frames: list[bytes] = []
         self.at_once: int | None = None
-        monkeypatch.setattr(apis, "begin", self._begin)
+        monkeypatch.setattr(pipeline, "begin", self._begin)
 
     @property
     def now_ms(self) -> int:
@@ -259,7 +259,7 @@ def test_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: Mut
         if state is MuteState.MUTED_AND_RESPONSE_PENDING:
             operation = DelayedOperation(lambda: abandoned.append(True))
             context = RequestContext(bench.connection.node, bench.connection, 3, 1, 1, "c", 10, bench.now_ms)
-            bench.connection.parked = apis.Parked(context, None, bench.connection, operation)  # type: ignore[arg-type]
+            bench.connection.parked = pipeline.Parked(context, None, bench.connection, operation)  # type: ignore[arg-type]
     if way == "close":
         bench.connection.close()
     elif way == "lost":
@@ -343,7 +343,7 @@ def test_a_request_that_raises_closes_and_is_told_in_the_log(
     def failing(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(apis, "begin", failing)
+    monkeypatch.setattr(pipeline, "begin", failing)
     bench.give(b"one", b"two")
     assert (bench.connection.closed, bench.skin.closed) == (True, 1)
     [record] = [r for r in caplog.records if r.levelno == logging.ERROR]

@@ -37,7 +37,7 @@ class Bench:
         """Exchanges, and events of those that have no answer."""
         self.asked: list[tuple[int, str, int]] = []
         counted = iter(range(1, 1000))
-        self.relay = ProxyConnection(7, lambda: 3, self._replace, lambda: next(counted), self.told.append)
+        self.connection = ProxyConnection(7, lambda: 3, self._replace, lambda: next(counted), self.told.append)
 
     def _replace(self, node: int, host: str, port: int) -> tuple[str, int]:
         self.asked.append((node, host, port))
@@ -46,8 +46,8 @@ class Bench:
     def exchange(self, request: Any, response: Any, key: int, version: int, number: int = 5) -> Any:
         """The answer that the client gets."""
         asked, answer = request_frame(request, key, version, number), response_frame(response, key, version, number)
-        assert self.relay.requested(asked, 10) == (asked, b"")
-        out = self.relay.answered(answer, 20)
+        assert self.connection.requested(asked, 10) == (asked, b"")
+        out = self.connection.answered(answer, 20)
         [one] = split_frames(memoryview(out))
         at = 5 if codec(key, version).response_header_version else 4
         message, end = codec(key, version).decode_response(one, at, len(one))
@@ -146,9 +146,9 @@ def test_addresses_are_replaced_in_every_version_and_nothing_else_is(
     key: int, version: int, request_message: Any, response: Callable[[str, int], Any]
 ) -> None:
     bench = Bench()
-    bench.relay.requested(request_frame(request_message, key, version), 10)
+    bench.connection.requested(request_frame(request_message, key, version), 10)
     told = response_frame(response(HOST, PORT), key, version)
-    assert bench.relay.answered(told, 20) == response_frame(response(*HERE), key, version) != told
+    assert bench.connection.answered(told, 20) == response_frame(response(*HERE), key, version) != told
     assert bench.asked == [(1, HOST, PORT)] and names_brokers(key)
     [one] = bench.told
     assert (one.broker, one.connection, one.response_bytes, one.received_ns, one.ready_ns) == (
@@ -166,8 +166,10 @@ def test_answers_without_addresses_are_not_written_anew() -> None:
     answer = response_frame(
         find_coordinator.FindCoordinatorResponse(error_code=15, node_id=-1, port=-1), ApiKey.FIND_COORDINATOR, 3
     )
-    bench.relay.requested(request_frame(find_coordinator.FindCoordinatorRequest("g"), ApiKey.FIND_COORDINATOR, 3), 0)
-    assert bench.relay.answered(answer, 0) == answer and bench.asked == []
+    bench.connection.requested(
+        request_frame(find_coordinator.FindCoordinatorRequest("g"), ApiKey.FIND_COORDINATOR, 3), 0
+    )
+    assert bench.connection.answered(answer, 0) == answer and bench.asked == []
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.API_VERSIONS))
@@ -189,9 +191,9 @@ def test_versions_that_a_broker_does_not_tell_in_the_asked_version_are_read_in_v
     asked = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)
     offered = [ApiVersion(ApiKey.API_VERSIONS, 0, 3), ApiVersion(ApiKey.METADATA, 0, 99)]
     answer = response_frame(ApiVersionsResponse(35, offered), ApiKey.API_VERSIONS, 0)
-    bench.relay.requested(asked, 0)
+    bench.connection.requested(asked, 0)
     lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
-    assert bench.relay.answered(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
+    assert bench.connection.answered(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
     seen = Decoded(bench.told[0])
     assert (seen.trouble, list(seen.errors()), seen.response_version) == ("", [35], 0)
     assert seen.response.api_keys == offered
@@ -202,7 +204,7 @@ def test_versions_that_no_broker_is_asked_for_are_told_as_the_answer_that_the_cl
     bench = Bench()
     out = bytearray()
     encode_request_header(RequestHeader(ApiKey.API_VERSIONS, 99, 5, "me"), out)
-    on, back = bench.relay.requested(frame(bytes(out) + b"secret"), 10)
+    on, back = bench.connection.requested(frame(bytes(out) + b"secret"), 10)
     [one] = bench.told
     assert on == b"" and frame(one.response) == back and one.request == bytes(out)
     seen = Decoded(one)
@@ -215,7 +217,9 @@ def test_tokens_of_sasl_go_through_and_are_not_kept() -> None:
     bench = Bench()
     bench.exchange(SaslHandshakeRequest("PLAIN"), SaslHandshakeResponse(0, ["PLAIN"]), ApiKey.SASL_HANDSHAKE, 0)
     token = frame(b"\0user\0secret")
-    assert bench.relay.requested(token, 0) == (token, b"") and bench.relay.answered(frame(b""), 0) == frame(b"")
+    assert bench.connection.requested(token, 0) == (token, b"") and bench.connection.answered(frame(b""), 0) == frame(
+        b""
+    )
     login = SaslAuthenticateRequest(b"\0user\0secret"), SaslAuthenticateResponse(0, None, b"secret")
     got = bench.exchange(*login, ApiKey.SASL_AUTHENTICATE, 1)
     assert got.auth_bytes == b"secret"
@@ -229,13 +233,13 @@ def test_what_went_on_without_an_answer_is_told_when_its_connection_ends() -> No
         request_frame(one, key, 9, number)
         for number, (one, key) in enumerate([(metadata.MetadataRequest([]), 3), (produce.ProduceRequest(None, 1), 0)])
     ]
-    bench.relay.requested(b"".join(asked), 10)
-    bench.relay.requested(request_frame(produce.ProduceRequest(None, 0), 0, 9, 7), 15)
-    bench.relay.answered(response_frame(brokers(HOST, PORT), 3, 9, 0), 20)
-    assert bench.relay.waiting == 1
+    bench.connection.requested(b"".join(asked), 10)
+    bench.connection.requested(request_frame(produce.ProduceRequest(None, 0), 0, 9, 7), 15)
+    bench.connection.answered(response_frame(brokers(HOST, PORT), 3, 9, 0), 20)
+    assert bench.connection.waiting == 1
     for _ in range(2):
-        bench.relay.ended(30)
-        assert bench.relay.waiting == 0
+        bench.connection.ended(30)
+        assert bench.connection.waiting == 0
     without, answered, event, lost = bench.told
     assert (without.seq, answered.seq, lost.seq) == (3, 1, 2) and event.kind == "trouble"
     told = {"seq": 4, "clock_ms": 0, "at_ns": 30, "broker": 3, "connection": 7, "of": 2, "why": UNANSWERED}
@@ -250,15 +254,15 @@ def test_frames_may_come_in_any_pieces() -> None:
     )
     answer = response_frame(brokers(HOST, PORT), 3, 9, 5)
     whole = Bench()
-    expected = whole.relay.requested(asked, 0)[0], whole.relay.answered(answer, 0)
+    expected = whole.connection.requested(asked, 0)[0], whole.connection.answered(answer, 0)
     for size in (1, 3, 17):
         bench = Bench()
-        on = b"".join(bench.relay.requested(asked[at : at + size], 0)[0] for at in range(0, len(asked), size))
-        back = b"".join(bench.relay.answered(answer[at : at + size], 0) for at in range(0, len(answer), size))
-        assert (on, back) == expected and [one.seq for one in bench.told] == [2, 3, 1] and bench.relay.waiting == 0
+        on = b"".join(bench.connection.requested(asked[at : at + size], 0)[0] for at in range(0, len(asked), size))
+        back = b"".join(bench.connection.answered(answer[at : at + size], 0) for at in range(0, len(answer), size))
+        assert (on, back) == expected and [one.seq for one in bench.told] == [2, 3, 1] and bench.connection.waiting == 0
 
 
 @pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\x7f\0\0\0", b"GET / HTTP/1.1", b"\x16\x03\x01\x02\x00"])
 def test_what_is_not_kafka_is_refused(data: bytes) -> None:
     with pytest.raises(NotKafka):
-        Bench().relay.requested(data, 0)
+        Bench().connection.requested(data, 0)

@@ -120,7 +120,7 @@ def test_a_connection_that_goes_while_its_answer_is_held_leaves_nothing_behind(w
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
-    client.ask(produce("t", batch(b"the upkeep and the sensors have their timers now")), 5)
+    client.ask(produce("t", batch(b"log maintenance and the sensors have their timers now")), 5)
     timers = len(cluster.state.timers)
     client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
     if way == "idle":

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests import pipeline
 from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
@@ -39,7 +39,7 @@ from tests.support.wire import batch, fetch, flat, metadata, produce, produced
 
 POISON = 0xA5
 Begin = Callable[[Any, Any, memoryview, int], None]
-real_begin: Begin = apis.begin
+real_begin: Begin = pipeline.begin
 
 
 def poisoning(node: Any, asker: Any, frame: memoryview, now_ms: int) -> None:
@@ -61,7 +61,7 @@ def taking_back(node: Any, asker: Any, frame: memoryview, now_ms: int) -> None:
 
 @pytest.fixture(params=[poisoning, taking_back], ids=["poison", "take back"], autouse=True)
 def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apis, "begin", request.param)
+    monkeypatch.setattr(pipeline, "begin", request.param)
 
 
 async def test_the_trap_itself_snaps(monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]) -> None:

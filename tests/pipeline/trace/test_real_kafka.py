@@ -90,9 +90,9 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
     both_ways = proxy._both_ways
 
-    async def noted(relay: ProxyConnection, client: proxy.Ends, broker: proxy.Ends) -> None:
+    async def noted(connection: ProxyConnection, client: proxy.Ends, broker: proxy.Ends) -> None:
         ours.add(frozenset(broker[1].get_extra_info(end)[1] for end in ("sockname", "peername")))
-        await both_ways(relay, client, broker)
+        await both_ways(connection, client, broker)
 
     kafka = RealKafka("default")
     try:

@@ -1,6 +1,6 @@
 """All client libraries under quotas at once, each with a quota of its own, against our broker or Apache Kafka.
 
-What `make test` looks at for one cycle of the windows, and `make long` for longer. Must never judge what was seen.
+What `make test-all` looks at for one cycle of the windows, and `make long` for longer. Must never judge what was seen.
 """
 
 from __future__ import annotations

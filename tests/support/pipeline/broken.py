@@ -27,7 +27,7 @@ from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.windows import SampledRate
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.selector import RackAwareReplicaSelector
-from kafkaproto.broker.requests import pipeline as apis
+from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.server.tracing import meta_of
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic
@@ -495,7 +495,7 @@ def _whose(patch: Patch) -> Iterator[None]:
         finally:
             _RUNNING.pop()
 
-    wrapped(patch, apis, "_handle", handle)
+    wrapped(patch, pipeline, "_handle", handle)
     yield
 
 
