@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -149,6 +150,11 @@ def test_a_golden_run_notices_a_change(change: Change, shown: str, monkeypatch: 
     assert lines != committed(name)
     difference = report(name, committed(name), lines)
     assert shown in difference, difference
+
+
+def test_the_dev_extra_pins_the_compressor_of_the_golden_runs() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"cramjam=={MADE_WITH}" in project["optional-dependencies"]["dev"]
 
 
 def test_every_byte_of_a_golden_run_is_compared() -> None:
