@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import accumulate, count
 from typing import Any
 
 from kafkaproto.broker.quota.forced import ForcedThrottle
@@ -13,6 +14,7 @@ from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
 from kafkaproto.messages.elect_leaders import ElectLeadersRequest
@@ -31,7 +33,7 @@ from kafkaproto.messages.offset_for_leader_epoch import (
 )
 from kafkaproto.records.batch import TRANSACTIONAL
 from tests.golden.batches import COMPRESSED, batch, message_set, values
-from tests.golden.recording import START_MS, RecordedClient
+from tests.golden.recording import RACKS, START_MS, RecordedClient
 from tests.golden.world import World, commit, find_coordinator, join, metadata, produce, sync
 
 TOPIC, BROKER = 2, 4
@@ -887,4 +889,294 @@ def _finished_inside(world: World) -> World:
     """Finish the run while its folder is there."""
     lines = world.finish()
     world.finish = lambda: lines  # type: ignore[method-assign]
+    return world
+
+
+# ---- single rules: without these runs, a broker that breaks one of them passes ---------------------------------------------
+
+
+def log_end(world: World, topic: str, index: int = 0) -> int:
+    """Return the log end offset of the leader."""
+    replicas = world.state.nodes[world.leader(topic, index)].replicas
+    return int(replicas.partitions[(topic, index)].log.log_end_offset)
+
+
+def replicas_of(world: World, topic: str, index: int = 0) -> tuple[int, ...]:
+    """Return the brokers of a partition, the preferred leader first."""
+    state = world.state.controller.image.partition(topic, index)
+    assert state is not None
+    return tuple(state.replicas)
+
+
+def delete_records(world: World, topic: str, index: int, offset: int, version: int | None = None) -> Any:
+    request = DeleteRecordsRequest([DeleteRecordsTopic(topic, [DeleteRecordsPartition(index, offset)])], 500)
+    return world.send(world.connect(world.leader(topic, index), "admin"), request, version)
+
+
+@scenario
+def session_news(new: Callable[..., World]) -> World:
+    """The partitions that an incremental response carries, and their order (S-6, S-9)."""
+    world = new(brokers=1)
+    world.topic("t", 3, 1)
+    for index in range(3):
+        world.append("t", batch(*values(6)), index)
+    for number, version in enumerate((7, 12, 17)):
+        reader = world.connect(0, f"v{version}")
+        ends = [("t", index, log_end(world, "t", index)) for index in range(3)]
+        session = world.send(reader, world.fetch(*ends, session=(0, 0)), version).session_id
+        epochs = count(1)
+
+        def poll(
+            *places: tuple[str, int, int],
+            reader: RecordedClient = reader,
+            session: int = session,
+            epochs: Iterator[int] = epochs,
+            version: int = version,
+            **options: Any,
+        ) -> None:
+            world.send(reader, world.fetch(*places, session=(session, next(epochs)), **options), version)
+            world.advance(5)
+
+        poll()
+        world.append("t", batch(b"moves to the end"), 1)
+        poll()
+        for index in range(3):
+            world.append("t", batch(b"in the new order"), index)
+        poll()
+        world.append("t", batch(b"no room"), 2)
+        poll(max_bytes=1)  # the high watermark of partition 2 moves, and its records do not fit
+        ends = [("t", index, log_end(world, "t", index)) for index in range(3)]
+        poll(*ends)
+        poll()
+        delete_records(world, "t", 1, number + 1)
+        poll()  # only the log start of partition 1 has changed
+        poll(("t", 0, 1000))
+        poll(ends[0])  # the high watermark is the one from before the error
+        poll()
+    return world
+
+
+@scenario
+def preferred_replica_in_a_session(new: Callable[..., World]) -> World:
+    """Incremental responses that carry a partition only for its preferred replica (KIP-392, S-6)."""
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    world = new(config={"replica.selector.class": selector})
+    world.topic("t", 1, 3)
+    world.append("t", batch(*values(3)))
+    world.advance(10)
+    leader = world.leader("t")
+    near, far = RACKS[leader], RACKS[(leader + 1) % 3]
+    for version in (11, 12, 17):
+        reader = world.connect(leader, f"v{version}")
+        session = world.send(reader, world.fetch(("t", 0, 0), session=(0, 0), rack=far), version).session_id
+        for epoch, rack in enumerate((far, far, near, far), 1):
+            world.send(reader, world.fetch(session=(session, epoch), rack=rack), version)
+            world.advance(5)
+    return world
+
+
+@scenario
+def session_eviction(new: Callable[..., World]) -> World:
+    """A full session cache evicts the smallest session, and those of consumers before those of followers (S-13)."""
+    world = new(brokers=2, config={"max.incremental.fetch.session.cache.slots": "3"})
+    world.topic("t", 6, 2)
+    leader = world.leader("t")
+    places = [("t", index, 0) for index in range(6) if world.leader("t", index) == leader]
+    sessions: list[tuple[RecordedClient, int, Iterator[int]]] = []
+
+    def begin(size: int, **options: Any) -> None:
+        client = world.connect(leader, f"session of {size}")
+        session = world.send(client, world.fetch(*places[:size], session=(0, 0), **options)).session_id
+        sessions.append((client, session, count(1)))
+        world.advance(5)
+
+    def use_all() -> None:
+        for client, session, epochs in sessions:
+            if session:
+                world.send(client, world.fetch(session=(session, next(epochs))))
+
+    for size in (2, 1, 3):
+        begin(size)
+    begin(1, replica_id=1 - leader)
+    use_all()
+    begin(3)
+    for wait_ms in (100_000, 30_000):
+        world.advance(wait_ms)
+        use_all()
+    for size in (1, 2, 3):
+        begin(size)
+        use_all()
+    return world
+
+
+@scenario
+def lagging_follower_of_a_new_leader(new: Callable[..., World]) -> World:
+    """A follower joins the ISR only at or above the start of the leader's epoch (`Partition.isFollowerInSync`)."""
+    world = new(config={"replica.lag.time.max.ms": "1000"})
+    world.topic("t", 1, 3, min_insync_replicas="3")
+    first, second, lagging = replicas_of(world, "t")
+    for _ in range(5):
+        world.append("t", batch(b"on all"))
+    hold(world, lagging)
+    for _ in range(5):
+        world.append("t", batch(b"on two"), acks=1)
+    world.advance(3000)
+    world.state.stop_broker(first)
+    world.run()
+    assert world.leader("t") == second
+    asker = world.connect(second, "follower")
+    for offset in (5, 7, 9, 10):
+        world.send(asker, world.fetch(("t", 0, offset), replica_id=lagging))
+        world.advance(10)
+        world.send(asker, metadata("t"))
+    release(world, lagging)
+    world.state.start_broker(first)
+    world.run()
+    world.advance(3000)
+    world.send(asker, metadata("t"))
+    world.append("t", batch(b"after"))
+    return world
+
+
+@scenario
+def follower_about_to_join(new: Callable[..., World]) -> World:
+    """The high watermark does not pass a follower that is out of sync but was caught up recently (P-15)."""
+    world = new(brokers=2, config={"replica.lag.time.max.ms": "2000"})
+    world.topic("t", 1, 2)
+    leader, follower = replicas_of(world, "t")
+    asker, reader = world.connect(leader, "follower"), world.connect(leader, "reader")
+    world.append("t", batch(*values(3)))
+    hold(world, follower)
+    world.append("t", batch(*values(5)), acks=1)
+    world.advance(5000)
+    world.send(asker, world.fetch(("t", 0, 3), replica_id=follower))
+    world.append("t", batch(*values(2)), acks=1)
+    world.advance(100)
+    world.send(asker, world.fetch(("t", 0, 8), replica_id=follower))  # the log end as of its fetch before
+    world.append("t", batch(b"not committed"), acks=1)
+    world.send(reader, world.fetch(("t", 0, 8)))
+    world.append("t", batch(b"times out"), acks=-1)
+    world.advance(1500)
+    world.send(reader, world.fetch(("t", 0, 8)))
+    world.advance(2000)
+    world.append("t", batch(b"commits all"), acks=-1)
+    world.send(reader, world.fetch(("t", 0, 8)))
+    release(world, follower)
+    world.advance(100)
+    world.send(reader, metadata("t"))
+    return world
+
+
+@scenario
+def fewer_replicas_than_min_insync(new: Callable[..., World]) -> World:
+    """`min.insync.replicas` above the replication factor counts as the replication factor (P-7)."""
+    world = new()
+    for factor in (1, 2):
+        name = f"t{factor}"
+        world.topic(name, 1, factor, min_insync_replicas="3")
+        world.append(name, batch(*values(2)))
+        world.advance(10)
+        world.send(world.connect(world.leader(name)), world.fetch((name, 0, 0)))
+    follower = replicas_of(world, "t2")[1]
+    world.state.stop_broker(follower)
+    world.run()
+    world.append("t2", batch(b"too few"))
+    return world
+
+
+@scenario
+def unclean_election(new: Callable[..., World]) -> World:
+    """A leader elected uncleanly drops a high watermark beyond its log end (D2); topic events of the trace carry its epoch."""
+    world = new(brokers=2, config={"replica.lag.time.max.ms": "1000"})
+    world.topic("t", 1, 2, unclean_leader_election_enable="true")
+    first, second = replicas_of(world, "t")
+    for _ in range(5):
+        world.append("t", batch(b"everywhere"))
+    hold(world, second)
+    for _ in range(5):
+        world.append("t", batch(b"on one"), acks=1)
+    world.advance(3000)
+    hold(world, second, at=7)
+    world.append("t", batch(b"makes the follower fetch"), acks=1)
+    world.state.stop_broker(first)
+    world.run()
+    client = world.connect(second)
+    for offset in (0, 6, 7, 9):
+        world.send(client, world.fetch(("t", 0, offset)))
+    world.send(client, metadata("t"))
+    world.append("t", batch(b"after"))
+    world.send(client, world.fetch(("t", 0, 7)))
+    release(world, second)
+    world.state.start_broker(first)
+    world.run()
+    world.advance(3000)
+    change_config(world, TOPIC, "t", retention_ms="100000000")
+    world.send(client, ElectLeadersRequest(0, None))
+    change_config(world, TOPIC, "t", retention_ms="200000000")
+    world.send(client, metadata("t"))
+    world.send(world.connect(), DeleteTopicsRequest([DeleteTopicState("t")]))
+    return world
+
+
+@scenario
+def refused_records(new: Callable[..., World]) -> World:
+    """Produce and DeleteRecords rejected for a transaction, single records, an internal topic, a cleanup policy (P-10, P-23)."""
+    world = new().prepare()
+    world.topic("timed", 1, 1, message_timestamp_before_max_ms="25")
+    transactional = batch(*values(2), producer_id=9, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
+    at = world.connect(world.leader("orders"))
+    for version in (3, 8, 11):
+        world.send(at, produce("orders", transactional, transactional_id="t"), version)
+    world.advance(30)
+    for version in (7, 8, 9, 11):
+        world.append("table", batch(*values(3)), version=version)
+        world.append("timed", batch(*values(5)), version=version)  # the first records are too old, the last are not
+    world.coordinator("g")
+    for name in ("__admin_client", "admin"):
+        client = world.connect(world.leader("__consumer_offsets"), name)
+        for acks in (1, -1):
+            world.send(client, produce("__consumer_offsets", batch(b"v", keys=True), acks=acks))
+        world.send(client, world.fetch(("__consumer_offsets", 0, 0)))
+    for version in range(3):
+        delete_records(world, "table", 0, 1, version)
+    return world
+
+
+@scenario
+def largest_frame(new: Callable[..., World]) -> World:
+    """The broker takes a frame of exactly `socket.request.max.bytes` and closes the connection for one byte more (W-1)."""
+    world = new(brokers=1, config={"socket.request.max.bytes": "1000"})
+    for size_bytes in (999, 1000, 1001):
+        client = world.connect(client_id="x" * (size_bytes - len(header(18, 0, client_id=b""))))
+        assert len(client.frame(ApiVersionsRequest(), 0)) == 4 + size_bytes
+        for _ in range(2):
+            world.send(client, ApiVersionsRequest(), 0)
+            world.advance(5)
+    return world
+
+
+@scenario
+def byte_limits(new: Callable[..., World]) -> World:
+    """Fetches whose limit is the size of the records, a byte less and a byte more (F-8)."""
+    world = new(brokers=1)
+    world.topic("t", 3, 1)
+    batches = [batch(*values(1 + index)) for index in range(3)]
+    for index, data in enumerate(batches):
+        world.append("t", data, index)
+    reader = world.connect(0)
+    places = [("t", index, 0) for index in range(3)]
+    _, second, _ = sizes = [len(data) for data in batches]
+
+    def read(size_bytes: int, version: int) -> None:
+        for limit in (size_bytes - 1, size_bytes, size_bytes + 1):
+            world.send(reader, world.fetch(*places, max_bytes=limit), version)
+
+    for version in (3, 12, 17):
+        for size_bytes in accumulate(sizes):
+            read(size_bytes, version)
+        for partition_max in (second - 1, second, second + 1):
+            world.send(reader, world.fetch(*places, partition_max=partition_max), version)
+    for index in range(3):
+        world.append("t", batch(b"cut off"), index)
+    read(sum(sizes), 17)  # the last batch of partition 1 is cut where the limit of the request is reached
     return world
