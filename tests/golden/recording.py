@@ -12,7 +12,8 @@ The lines of a run, in the order in which they are written:
     closed    the broker closed a connection
     requests, throttles, event   the journal at the end of the run, as JSON
     metric    the broker's metrics, at the end of the run and where a run looks at them
-    header, entry   the trace file, entry by entry, as hex
+    header, entry   the trace, entry by entry, as hex
+    file      the name of a trace file, before its header and entries, in a run that writes files
 
 Times are milliseconds since the start of the run. Times of the monotonic clock are the only bytes that differ between two runs: the
 trace has 1 in the place of each that is set.
@@ -22,7 +23,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from kafkaproto.api import APIS
@@ -31,6 +34,7 @@ from kafkaproto.broker.observe import metrics
 from kafkaproto.broker.observe.recorder import Recorder
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
 from kafkaproto.broker.runtime.clock import ManualClock
+from kafkaproto.broker.server.trace_writer import FILE_BYTES, TraceWriter
 from kafkaproto.broker.server.tracing import TOGETHER, meta_of
 from kafkaproto.broker.testing.memory import LISTENER, MemoryClient, VirtualCluster
 from kafkaproto.trace import format as trace_format
@@ -90,7 +94,12 @@ class RecordedClient(MemoryClient):
 
 
 class RecordedCluster(VirtualCluster):
-    """A virtual cluster of a golden run. `finish` returns the lines of the whole run."""
+    """A virtual cluster of a golden run. `finish` returns the lines of the whole run.
+
+    trace_folder: where a `TraceWriter` writes the trace, which `finish` reads back; None keeps the trace in memory.
+    trace_file_bytes: the size limit of a trace file. The length of an event depends on the monotonic clock, so only a limit that every
+    piece exceeds, or that none reaches, splits a run at the same places each time.
+    """
 
     def __init__(
         self,
@@ -99,6 +108,8 @@ class RecordedCluster(VirtualCluster):
         *,
         semantics: str = "kip",
         release: str = "3.9",
+        trace_folder: str | os.PathLike[str] | None = None,
+        trace_file_bytes: int = FILE_BYTES,
         **options: Any,
     ) -> None:
         self.lines: list[str] = [f"run semantics={semantics} release={release}"]
@@ -109,8 +120,13 @@ class RecordedCluster(VirtualCluster):
         super().__init__(
             brokers, {**racks, **(config or {})}, clock=clock, semantics=semantics, release_name=release, **options
         )
-        self._header = trace_format.header({**meta_of(self.state), "wall_ms": 0, "at_ns": 0})
-        recorder = Recorder(lambda data, _: self._trace.extend(data), TOGETHER)
+        meta = {**meta_of(self.state), "wall_ms": 0, "at_ns": 0}
+        self._header = trace_format.header(meta)
+        self._trace_folder = None if trace_folder is None else Path(trace_folder)
+        self._writer: TraceWriter | None = None
+        if trace_folder is not None:
+            self._writer = TraceWriter(trace_folder, "golden", meta, file_bytes=trace_file_bytes)
+        recorder = Recorder(self._keep if self._writer is None else self._writer.put, TOGETHER)
         for topic in self.state.controller.image.topics.values():
             recorder.topic(self.now_ms, "there", topic)
         for (entity, key), value in self.state.quota_store.all().items():
@@ -177,11 +193,25 @@ class RecordedCluster(VirtualCluster):
             *(f"throttles {canonical(facts_of(seen))}" for seen in journal.throttles()),
             *(f"event {canonical(facts_of(seen))}" for seen in journal.events()),
             *self._metrics(),
-            f"header {self._header.hex()}",
-            *(f"entry {entry.hex()}" for entry in entries_of(bytes(self._trace))),
+            *self._trace_lines(),
         ]
         self.state.close()
         return lines
+
+    def _keep(self, data: bytes, entries: int) -> None:
+        self._trace.extend(data)
+
+    def _trace_lines(self) -> Iterator[str]:
+        if self._writer is None or self._trace_folder is None:
+            yield from lines_of(self._header, bytes(self._trace))
+            return
+        self._writer.close()
+        for path in sorted(self._trace_folder.iterdir()):
+            data = path.read_bytes()
+            length_at = len(trace_format.MAGIC) + 2
+            end = length_at + 4 + int.from_bytes(data[length_at : length_at + 4], "big")
+            yield f"file {path.name}"
+            yield from lines_of(data[:end], data[end:])
 
     def _metrics(self) -> list[str]:
         found = metrics.snapshot(self.state, self.now_ms)
@@ -196,6 +226,11 @@ def facts_of(seen: Any) -> dict[str, Any]:
     """The fields of an entry of the journal, and of the reason that it may have."""
     facts = {field.name: getattr(seen, field.name) for field in dataclasses.fields(seen)}
     return {name: facts_of(value) if name == "reason" else value for name, value in facts.items()}
+
+
+def lines_of(header: bytes, trace: bytes) -> Iterator[str]:
+    yield f"header {header.hex()}"
+    yield from (f"entry {entry.hex()}" for entry in entries_of(trace))
 
 
 def entries_of(trace: bytes) -> list[bytes]:

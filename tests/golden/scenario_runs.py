@@ -1180,3 +1180,33 @@ def byte_limits(new: Callable[..., World]) -> World:
         world.append("t", batch(b"cut off"), index)
     read(sum(sizes), 17)  # the last batch of partition 1 is cut where the limit of the request is reached
     return world
+
+
+@scenario
+def trace_file(new: Callable[..., World]) -> World:
+    """A trace file, as the thread of `TraceWriter` writes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _traced(new(trace_folder=folder))
+
+
+@scenario
+def trace_files(new: Callable[..., World]) -> World:
+    """A trace in several files: with a limit of one byte, each piece from the recorder starts a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _traced(new(trace_folder=folder, trace_file_bytes=1))
+
+
+def _traced(world: World) -> World:
+    world.prepare()
+    leader = world.leader("orders")
+    world.limit("limited", producer_byte_rate=1000.0)
+    limited, waiting = world.connect(leader, "limited"), world.connect(leader, "waiting")
+    world.send(waiting, world.fetch(("orders", 0, log_end(world, "orders")), max_wait_ms=500))
+    for _ in range(2):
+        world.send(limited, produce("orders", batch(*values(20, 100))))
+    world.send(limited, world.fetch(("orders", 0, 0)))
+    gone = world.connect(leader, "gone")
+    world.send(gone, world.fetch(("orders", 0, 1000), max_wait_ms=500), 9)
+    gone.send_bytes(framed(header(3, 99)))
+    world.advance(60_000)
+    return _finished_inside(world)

@@ -17,9 +17,10 @@ from kafkaproto.api import APIS
 from kafkaproto.broker.cluster import SEMANTICS
 from kafkaproto.broker.config.release import RELEASES, ranges_of
 from kafkaproto.broker.requests.pipeline import advertised
+from kafkaproto.broker.server.trace_writer import TraceWriter
 from tests.golden.decoding import Decoder, report
 from tests.golden.files import RUNS, committed, packed, unpacked
-from tests.golden.recording import RecordedClient, RecordedCluster
+from tests.golden.recording import RecordedClient, RecordedCluster, entries_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE_WITH = "2.14.0"
@@ -150,6 +151,24 @@ def test_a_golden_run_notices_a_change(change: Change, shown: str, monkeypatch: 
     assert lines != committed(name)
     difference = report(name, committed(name), lines)
     assert shown in difference, difference
+
+
+def test_a_golden_run_notices_a_piece_that_the_trace_writer_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    put = TraceWriter.put
+    pieces: list[bytes] = []
+
+    def lossy(writer: TraceWriter, data: bytes, entries: int = 1) -> None:
+        pieces.append(data)
+        if len(pieces) != 1:
+            put(writer, data, entries)
+
+    monkeypatch.setattr(TraceWriter, "put", lossy)
+    for name in ("scenario-trace_file-kip", "scenario-trace_files-kip"):
+        pieces.clear()
+        lines = RUNS[name]()
+        lost = {f"entry {entry.hex()}" for entry in entries_of(pieces[0])}
+        assert lost
+        assert lost == {line for line in committed(name) if line.startswith("entry ")} - set(lines)
 
 
 def test_the_dev_extra_pins_the_compressor_of_the_golden_runs() -> None:
