@@ -114,10 +114,11 @@ def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
 def _append(
     context: RequestContext, topic: str, data: PartitionProduceData, request: ProduceRequest
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """One partition, judged in Kafka's order: A. it exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
+    """Append the records of one partition, and return its part of the response and what acks=all waits for.
 
-    D. the topic is no internal one; E. it is led here; F. a transactional id is known, which none is yet (P-23); G. enough
-    replicas are in sync; H. the batch. The answer has a log start offset (P-2) from G on.
+    The checks, in Kafka's order: A. the partition exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
+    D. the topic is not internal; E. this broker leads the partition; F. the transactional id is known, which none is yet (P-23);
+    G. enough replicas are in sync; H. the batch is valid. The response has a log start offset (P-2) from G on.
     """
     node = context.node
     partition = node.replicas.partitions.get((topic, data.index))
@@ -132,12 +133,13 @@ def _append(
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if request.transactional_id is not None and is_transactional(produced):
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        if request.acks == ALL_IN_SYNC:
-            partition.check_in_sync()
-        judged = (judge_any if old else judge)(produced, partition.limits, context.now_ms)
-        if judged is None:
-            return PartitionProduceResponse(data.index, 0, -1), None
-        appended = partition.log.append(*judged, partition.leader_epoch, context.now_ms)
+        appended = node.replicas.append(
+            partition,
+            produced,
+            context.now_ms,
+            acks_all=request.acks == ALL_IN_SYNC,
+            validate=judge_any if old else judge,
+        )
     except KafkaError as error:
         return _refused(data.index, error, partition), None
     except InvalidBatch as error:
@@ -145,24 +147,19 @@ def _append(
     except StorageError as error:
         node.complain("records cannot be stored", error, context.now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
-    if not appended.is_duplicate:
-        node.replicas.appended(partition, context.now_ms)
-        if node.journal.publisher is not None:
-            node.journal.publisher.produced(context, topic, data.index, appended.last_offset + 1)
+    if appended.is_new and node.journal.publisher is not None:
+        node.journal.publisher.produced(context, topic, data.index, appended.end_offset)
     answer = PartitionProduceResponse(
         data.index,
         0,
         appended.base_offset,
         appended.log_append_time_ms,
-        partition.log.log_start_offset,
+        appended.log_start_offset,
         [],
         None,
         NO_LEADER_KNOWN,
     )
-    required_offset = appended.last_offset + 1
-    if request.acks == ALL_IN_SYNC and partition.log.high_watermark < required_offset:
-        return answer, AwaitedAppend(partition, required_offset)
-    return answer, None
+    return answer, appended.awaited
 
 
 def _check_request(context: RequestContext, topic: str, request: ProduceRequest) -> None:

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
-from kafkaproto.broker.log.validation import validate
 from kafkaproto.broker.metadata.image import NO_LEADER
 from kafkaproto.records.batch import NewRecord, build_batch
 
@@ -46,7 +45,6 @@ MOST_WAITING = 10_000
 BATCH_BYTES = 256 * 1024
 MOST_REPLICAS = 3
 PUBLISHED = ("broker", "isr", "leader")
-PRODUCE_VERSION = 11
 SETTINGS = {
     "cleanup.policy": "delete",
     "max.message.bytes": str(1024 * 1024),
@@ -276,15 +274,11 @@ class JournalTopic:
         node = self._cluster.nodes[leader]
         partition = node.replicas.partitions[(self.name, 0)]
         try:
-            data = memoryview(bytearray(build_batch(batch)))
-            checked, header = validate(data, PRODUCE_VERSION, partition.limits, now_ms)
-            partition.log.append(checked, header, partition.leader_epoch, now_ms)
+            node.replicas.append(partition, memoryview(bytearray(build_batch(batch))), now_ms)
         except (InvalidBatch, StorageError) as error:
             self.dropped += len(batch)
             self._untold += len(batch)
             node.complain(f"records of {self.name} cannot be stored", error, now_ms)
-            return
-        node.replicas.appended(partition, now_ms)
 
 
 def _json(value: dict[str, Any]) -> bytes:

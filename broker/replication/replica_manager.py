@@ -17,7 +17,7 @@ from kafkaproto.broker.log.named_files import SegmentFolder
 from kafkaproto.broker.log.replica_log import Keeper, LogState, ReplicaLog
 from kafkaproto.broker.log.retention import RetentionLimits
 from kafkaproto.broker.log.store import MemoryBudget, Store
-from kafkaproto.broker.log.validation import TopicLimits
+from kafkaproto.broker.log.validation import TopicLimits, Valid, judge
 from kafkaproto.broker.metadata.image import Image, Topic
 from kafkaproto.broker.quota.replication_quotas import (
     FOLLOWER_RATE,
@@ -27,6 +27,7 @@ from kafkaproto.broker.quota.replication_quotas import (
     ReplicationQuota,
     partitions_on,
 )
+from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
 from kafkaproto.broker.replication.fetcher import FetcherOverrides, FetcherSettings, ReplicaFetcher
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.selector import (
@@ -45,6 +46,28 @@ LogMoved = Callable[[int, str, int, str, int, int], None]
 """(broker, topic, index, what moved, from, to) as `ReplicaLog.moved` tells it."""
 Watch = Callable[[Sequence[Partition]], None]
 """Sees to it that somebody is called when the positions of these replicas have moved (`ReplicaLog.advanced`)."""
+
+
+Validation = Callable[[memoryview, TopicLimits, int], Valid | None]
+"""(produced bytes, limits of the topic, now_ms) to the batch to append, None if the bytes hold no message. Raises InvalidBatch."""
+
+
+class AppendResult(NamedTuple):
+    """The result of an append. Offsets are -1, and nothing was appended, if the client sent an empty set of messages.
+
+    end_offset: the offset after the last record. is_new: False for a duplicate, whose offsets are those of the original (P-18).
+    awaited: the replication that a producer with acks=all waits for, None if the high watermark has reached `end_offset`.
+    """
+
+    base_offset: int
+    end_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    is_new: bool
+    awaited: AwaitedAppend | None
+
+
+NOTHING_APPENDED = AppendResult(-1, -1, -1, -1, False, None)
 
 
 class Shelf(Protocol):
@@ -442,17 +465,51 @@ class ReplicaManager:
         self.leader_quota.forget_samples()
         self.follower_quota.forget_samples()
 
+    # ---- appending -----------------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        partition: Partition,
+        produced: memoryview,
+        now_ms: int,
+        *,
+        acks_all: bool = False,
+        validate: Validation = judge,
+    ) -> AppendResult:
+        """Validate a batch, append it to `partition`, which this broker leads, and wake the requests that wait for records.
+
+        The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to
+        P-12); C. the batch continues its producer's sequence (P-18 to P-20); D. the store takes the bytes.
+
+        Raises KafkaError 19 (A), InvalidBatch (B, C) or StorageError (D). Nothing is appended then.
+        """
+        if acks_all:
+            partition.check_in_sync()
+        valid = validate(produced, partition.limits, now_ms)
+        if valid is None:
+            return NOTHING_APPENDED
+        log = partition.log
+        base_offset, last_offset, log_append_time_ms, is_duplicate = log.append(*valid, partition.leader_epoch, now_ms)
+        if not is_duplicate:
+            partition.appended(now_ms)
+            self._log_manager.wake(now_ms)
+            if partition.followers:
+                self.watch_lag(partition)
+        end_offset = last_offset + 1
+        waits = acks_all and log.high_watermark < end_offset
+        return AppendResult(
+            base_offset,
+            end_offset,
+            log_append_time_ms,
+            log.log_start_offset,
+            not is_duplicate,
+            AwaitedAppend(partition, end_offset) if waits else None,
+        )
+
     # ---- in-sync replicas ----------------------------------------------------------------------------------------------------
 
     def _isr_moved(self, partition: Partition, isr: frozenset[int]) -> None:
         self._change_isr(partition.topic, partition.index, sorted(isr))
-
-    def appended(self, partition: Partition, now_ms: int) -> None:
-        """Records came into the log of `partition`, which is led here."""
-        partition.appended(now_ms)
-        self._log_manager.wake(now_ms)
-        if partition.followers:
-            self.watch_lag(partition)
 
     def watch_lag(self, partition: Partition) -> None:
         """A follower is behind: look again when it will have been for too long."""

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.log.validation import validate
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.partitioner import partition_of_key
 from kafkaproto.records.batch import NewRecord, build_batch, records
 from kafkaproto.records.compression import Compression
 
-PRODUCE_VERSION = 11
 Value = str | bytes | None
 Given = Value | tuple[Value, Value] | NewRecord
 
@@ -91,10 +89,7 @@ def produce(
 
 def _append(cluster: Cluster, leader: Partition, batch: Iterable[NewRecord], compression: Compression) -> int:
     data = memoryview(bytearray(build_batch(batch, compression=compression)))
-    checked, header = validate(data, PRODUCE_VERSION, leader.limits, cluster.actions.now_ms)
-    appended = leader.log.append(checked, header, leader.leader_epoch, cluster.actions.now_ms)
-    cluster.nodes[leader.broker_id].replicas.appended(leader, cluster.actions.now_ms)
-    return appended.base_offset
+    return cluster.nodes[leader.broker_id].replicas.append(leader, data, cluster.actions.now_ms).base_offset
 
 
 def stored(cluster: Cluster, topic: str, partition: int | None) -> list[StoredRecord]:

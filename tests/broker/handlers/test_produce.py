@@ -436,10 +436,10 @@ def test_one_replica_is_its_own_isr() -> None:
 def test_a_broken_handler_answers_for_every_partition_and_the_connection_stays(
     cluster: VirtualCluster, client: MemoryClient, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks(*_: Any) -> None:
+    def breaks(*_: Any, **__: Any) -> None:
         raise RuntimeError("as bugs do")
 
-    monkeypatch.setattr(cluster.state.nodes[0].replicas, "appended", breaks)
+    monkeypatch.setattr(cluster.state.nodes[0].replicas, "append", breaks)
     assert told(ask(client, batch(b"a"), version)) == (-1, -1, -1, -1)
     monkeypatch.undo()
     assert ask(client, batch(b"b"), version).error_code == 0
@@ -449,7 +449,7 @@ def test_a_broken_handler_answers_for_every_partition_and_the_connection_stays(
 def test_a_broken_handler_of_acks_0_closes(
     cluster: VirtualCluster, client: MemoryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster.state.nodes[0].replicas, "appended", None)
+    monkeypatch.setattr(cluster.state.nodes[0].replicas, "append", None)
     client.send(produce("t", batch(b"a"), acks=0), LATEST)
     assert client.answers == []
     assert client.closed_ms is not None

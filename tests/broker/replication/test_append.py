@@ -1,0 +1,152 @@
+"""The one append of the broker: its result, the order of its checks, the requests that it wakes, and who may call a log's own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import InvalidBatch
+from kafkaproto.broker.log.old_messages import judge_any
+from kafkaproto.broker.replication.replica_manager import NOTHING_APPENDED, AppendResult
+from kafkaproto.broker.testing.memory import VirtualCluster
+from tests.support.scene import hold, release, replica, three
+from tests.support.wire import batch, fetch, sizes
+
+BROKER = Path(__file__).resolve().parents[3] / "broker"
+
+
+def append(cluster: VirtualCluster, data: bytes, *, acks_all: bool = False) -> AppendResult:
+    """Append to `t-0` at broker 0, which leads it, without a request."""
+    produced = memoryview(bytearray(data))
+    return cluster.state.nodes[0].replicas.append(replica(cluster, 0), produced, cluster.now_ms, acks_all=acks_all)
+
+
+# ---- result ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("P-2")
+def test_offsets_follow_each_other_and_nothing_is_awaited_with_acks_1() -> None:
+    cluster = three()
+    assert append(cluster, batch(b"a", b"b")) == AppendResult(0, 2, -1, 0, True, None)
+    assert append(cluster, batch(b"c")) == AppendResult(2, 3, -1, 0, True, None)
+
+
+@pytest.mark.rule("P-12")
+def test_the_append_time_is_returned_for_a_topic_with_log_append_time() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t", **{"message.timestamp.type": "LogAppendTime"})
+    assert append(cluster, batch(b"a")).log_append_time_ms == cluster.now_ms
+
+
+@pytest.mark.rule("P-18")
+def test_a_duplicate_returns_the_offsets_of_the_original_and_appends_nothing() -> None:
+    cluster = three()
+    numbered = batch(b"a", b"b", producer_id=1, producer_epoch=0, base_sequence=0)
+    original, again = append(cluster, numbered), append(cluster, numbered)
+    assert (original.is_new, again.is_new) == (True, False)
+    assert (again.base_offset, again.end_offset) == (original.base_offset, original.end_offset) == (0, 2)
+    assert replica(cluster, 0).log.log_end_offset == 2
+
+
+@pytest.mark.rule("P-4")
+def test_an_empty_set_of_messages_appends_nothing() -> None:
+    cluster = three()
+    partition, empty = replica(cluster, 0), memoryview(b"")
+    result = cluster.state.nodes[0].replicas.append(partition, empty, cluster.now_ms, acks_all=True, validate=judge_any)
+    assert result == NOTHING_APPENDED
+    assert partition.log.log_end_offset == 0
+
+
+@pytest.mark.rule("P-13")
+def test_acks_all_awaits_the_end_of_its_batch_until_the_high_watermark_has_reached_it() -> None:
+    cluster = three()
+    hold(cluster, 2)
+    awaited = append(cluster, batch(b"a", b"b"), acks_all=True).awaited
+    assert awaited is not None
+    assert awaited.required_offset == 2
+    cluster.run()
+    assert not awaited.has_come()
+    release(cluster, 2)
+    assert awaited.has_come()
+
+
+@pytest.mark.rule("P-15")
+def test_acks_all_awaits_nothing_where_the_leader_is_the_only_replica() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("t")
+    assert append(cluster, batch(b"a"), acks_all=True) == AppendResult(0, 1, -1, 0, True, None)
+
+
+# ---- checks and consequences -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("P-7")
+def test_in_sync_replicas_are_counted_before_the_batch_is_validated() -> None:
+    cluster = three(**{"min.insync.replicas": "2"})
+    for broker_id in (1, 2):
+        cluster.state.stop_broker(broker_id)
+    cluster.run()
+    damaged = batch(b"a")[:-1] + b"?"
+    with pytest.raises(KafkaError) as refused:
+        append(cluster, damaged, acks_all=True)
+    assert refused.value.error_code == 19
+    with pytest.raises(InvalidBatch) as invalid:
+        append(cluster, damaged)
+    assert invalid.value.error_code == 2
+    assert append(cluster, batch(b"a")).base_offset == 0
+
+
+@pytest.mark.rule("F-29")
+def test_an_append_completes_a_parked_fetch_and_an_idle_followers_fetch() -> None:
+    cluster = three()
+    reader = cluster.connect()
+    reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 12)
+    cluster.run()
+    assert reader.answers == []
+    append(cluster, batch(b"a"))
+    cluster.run()
+    assert [replica(cluster, broker_id).log.log_end_offset for broker_id in range(3)] == [1, 1, 1]
+    assert sizes(reader.answers[0].message) == [len(batch(b"a"))]
+
+
+# ---- callers ---------------------------------------------------------------------------------------------------------------
+
+
+def log_appends(tree: ast.Module) -> Iterator[str]:
+    """Yield the enclosing function of each `….log.append`, called or only named; every variable that holds a log ends in "log"."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Attribute) or node.attr != "append":
+                continue
+            owner = node.value
+            name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+            if name == "log" or name.endswith("_log"):
+                yield function.name
+
+
+def test_only_the_replica_manager_appends_to_a_log() -> None:
+    callers = [
+        (path.relative_to(BROKER).as_posix(), function)
+        for path in sorted(BROKER.rglob("*.py"))
+        for function in log_appends(ast.parse(path.read_text()))
+    ]
+    assert callers == [("replication/replica_manager.py", "append")]
+
+
+@pytest.mark.parametrize(
+    ("text", "callers"),
+    [
+        ("def f():\n    partition.log.append(batch, header, 0, now_ms)", ["f"]),
+        ("class C:\n    async def g(self):\n        add = self._log.append", ["g"]),
+        ("def f():\n    log = leader.log\n    log.append(*valid, 0, now_ms)\n    catalog.append(1)", ["f"]),
+        ("def f():\n    seen.append(log)\n    replicas.append(partition, batch, now_ms)", []),
+    ],
+)
+def test_a_second_append_to_a_log_is_found(text: str, callers: list[str]) -> None:
+    assert list(log_appends(ast.parse(text))) == callers
