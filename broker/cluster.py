@@ -33,7 +33,8 @@ from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.replication.replica_manager import ReplicaManager, Stores
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.replication.stores import Stores
 from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import ActionQueue

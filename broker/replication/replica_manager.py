@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.manager import LogManager
-from kafkaproto.broker.log.named_files import SegmentFolder
-from kafkaproto.broker.log.replica_log import Keeper, LogState, ReplicaLog
-from kafkaproto.broker.log.retention import RetentionLimits
-from kafkaproto.broker.log.store import MemoryBudget, Store
 from kafkaproto.broker.log.validation import TopicLimits, Valid, judge
 from kafkaproto.broker.metadata.image import Image, Topic
 from kafkaproto.broker.quota.replication_quotas import (
@@ -37,6 +32,8 @@ from kafkaproto.broker.replication.selector import (
     ReplicaView,
     load_selector,
 )
+from kafkaproto.broker.replication.stores import Stores
+from kafkaproto.broker.replication.topic_settings import TopicSettings, settings_of
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
@@ -68,87 +65,6 @@ class AppendResult(NamedTuple):
 
 
 NOTHING_APPENDED = AppendResult(-1, -1, -1, -1, False, None)
-
-
-class Shelf(Protocol):
-    """Where the partitions of a cluster lie on a disk, and what the process before left there."""
-
-    def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
-
-    def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
-
-    def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """Give a new store the segments that there are; what its log was, None if there was none."""
-
-
-class Stores:
-    """The bytes of all partitions of a cluster: one store per partition, shared by its replicas (house, "One store per partition").
-
-    draw: numbers in 0..1 from the cluster's seed, for the jitter of segments. shelf: where they lie if they outlive the process.
-    """
-
-    def __init__(self, budget: MemoryBudget, draw: Callable[[], float], shelf: Shelf | None = None) -> None:
-        self.budget = budget
-        self._draw = draw
-        self._shelf = shelf
-        self._stores: dict[tuple[bytes, int], Store] = {}
-        self._left: dict[tuple[bytes, int], LogState] = {}
-
-    def new_log(self, topic_id: bytes, index: int, segment_bytes: int) -> ReplicaLog:
-        """A replica's log, as the process before left it."""
-        keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
-        log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper)
-        left = self._left.get((topic_id, index))
-        if left is not None:
-            log.restore(left)
-        return log
-
-    def _of(self, topic_id: bytes, index: int, segment_bytes: int) -> Store:
-        key = (topic_id, index)
-        store = self._stores.get(key)
-        if store is None:
-            folder = None if self._shelf is None else self._shelf.folder(topic_id, index)
-            store = self._stores[key] = Store(self.budget, segment_bytes, folder)
-            store.segment_time.draw = self._draw
-            left = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
-            if left is not None:
-                self._left[key] = left
-        return store
-
-    def began(self) -> None:
-        """All replicas that there were are there again: those that come later begin empty."""
-        self._left.clear()
-
-    def forget(self, topic_id: bytes, index: int) -> None:
-        store = self._stores.pop((topic_id, index), None)
-        if store is not None:
-            store.close()
-            if store.folder is not None:
-                store.folder.remove()
-
-    def close(self) -> None:
-        """Forget all; what lies under a name stays."""
-        for store in self._stores.values():
-            store.leave()
-        self._stores.clear()
-
-
-class TopicSettings(NamedTuple):
-    """What the settings of a topic mean to each of its partitions. deletes: whether records may be deleted before they are compacted.
-
-    segment_ms, jitter_ms: after what time a segment ends, and by how much each may be shorter. flush_messages: after how many records
-    a data directory's files are forced to the disk.
-    """
-
-    limits: TopicLimits
-    min_isr: int
-    deletes: bool
-    segment_ms: int
-    jitter_ms: int
-    flush_messages: int
-    retention: RetentionLimits
-    cleaning: CleaningLimits | None
-    down_converts: bool
 
 
 class ReplicaManager:
@@ -230,7 +146,7 @@ class ReplicaManager:
                 fetcher.count_idle_fetches(self._actions.now_ms)
 
     def _apply_topic(self, topic: Topic) -> None:
-        settings = self._settings(topic)
+        settings = settings_of(topic, self._config)
         for state in topic.partitions:
             if self.broker_id not in state.replicas:
                 self._drop_replica(topic.name, state.index)
@@ -250,21 +166,8 @@ class ReplicaManager:
                 self._follow(partition)
 
     def _configure(self, partition: Partition, settings: TopicSettings) -> None:
-        if len(partition.log.runs) and (partition.retention, partition.cleaning) != (
-            settings.retention,
-            settings.cleaning,
-        ):
+        if settings.apply_to(partition):
             self._log_manager.wake(self._actions.now_ms)
-        partition.limits = settings.limits
-        partition.min_isr = settings.min_isr
-        partition.deletes = settings.deletes
-        partition.retention = settings.retention
-        partition.cleaning = settings.cleaning
-        partition.down_converts = settings.down_converts
-        store = partition.log.store
-        store.segment_bytes = settings.limits.segment_bytes
-        store.flush_messages = settings.flush_messages
-        store.segment_time.segment_ms, store.segment_time.jitter_ms = settings.segment_ms, settings.jitter_ms
 
     def _make(self, topic: Topic, index: int) -> Partition:
         log = self._stores.new_log(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
@@ -287,43 +190,6 @@ class ReplicaManager:
         self._by_topic.setdefault(topic.name, {})[index] = partition
         return partition
 
-    def _settings(self, topic: Topic) -> TopicSettings:
-        def value(name: str) -> Any:
-            return self._config.topic(topic.configs, name)
-
-        policy = str(value("cleanup.policy"))
-        compact, deletes = "compact" in policy, "delete" in policy
-        limits = TopicLimits(
-            max_message_bytes=value("max.message.bytes"),
-            segment_bytes=value("segment.bytes"),
-            compact=compact,
-            log_append_time=value("message.timestamp.type") == "LogAppendTime",
-            timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
-            timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
-            compression_type=str(value("compression.type")),
-        )
-        cleaning = CleaningLimits(
-            value("min.compaction.lag.ms"),
-            value("max.compaction.lag.ms"),
-            value("min.cleanable.dirty.ratio"),
-            value("delete.retention.ms"),
-        )
-        segment_ms = value("segment.ms")
-        return TopicSettings(
-            limits,
-            min_isr=value("min.insync.replicas"),
-            deletes=deletes,
-            # What is never closed is never compacted (`LogConfig.maxSegmentMs`).
-            segment_ms=min(segment_ms, cleaning.max_lag_ms) if compact else segment_ms,
-            jitter_ms=value("segment.jitter.ms"),
-            flush_messages=value("flush.messages"),
-            retention=RetentionLimits(value("retention.ms"), value("retention.bytes"))
-            if deletes
-            else RetentionLimits(),
-            cleaning=cleaning if compact else None,
-            down_converts=value("message.downconversion.enable"),
-        )
-
     def watch(self, watch: Watch | None) -> None:
         """Have somebody told how the positions of all replicas move, those that are here and those that come; None: nobody any more."""
         self._watch = watch
@@ -343,7 +209,7 @@ class ReplicaManager:
         for name, held in self._by_topic.items():
             if name not in image.topics:
                 continue  # deleted while this broker was stopped; it drops it when it starts
-            settings = self._settings(image.topics[name])
+            settings = settings_of(image.topics[name], self._config)
             for partition in held.values():
                 self._configure(partition, settings)
 

@@ -1,0 +1,78 @@
+"""The stores of a cluster's partitions: one per partition, shared by its replicas, in memory or on a disk.
+
+Must never know which replica leads, settings of topics or wire messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kafkaproto.broker.log.named_files import SegmentFolder
+from kafkaproto.broker.log.replica_log import Keeper, LogState, ReplicaLog
+from kafkaproto.broker.log.store import MemoryBudget, Store
+
+
+class Shelf(Protocol):
+    """The data directory of a cluster: the files of its partitions, and the state that the process before left there."""
+
+    def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
+
+    def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
+
+    def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
+        """Give a new store the segments on the disk. Returns the state of the log they belong to, None if there is none."""
+
+
+class Stores:
+    """The bytes of all partitions of a cluster: one store per partition, shared by its replicas.
+
+    draw: returns numbers in 0..1 from the cluster's seed, for the jitter of segments.
+    shelf: the data directory, None if records do not outlive the process.
+    """
+
+    def __init__(self, budget: MemoryBudget, draw: Callable[[], float], shelf: Shelf | None = None) -> None:
+        self.budget = budget
+        self._draw = draw
+        self._shelf = shelf
+        self._stores: dict[tuple[bytes, int], Store] = {}
+        self._left: dict[tuple[bytes, int], LogState] = {}
+
+    def new_log(self, topic_id: bytes, index: int, segment_bytes: int) -> ReplicaLog:
+        """Return the log of a new replica, in the state that the process before left it in."""
+        keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
+        log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper)
+        left = self._left.get((topic_id, index))
+        if left is not None:
+            log.restore(left)
+        return log
+
+    def _of(self, topic_id: bytes, index: int, segment_bytes: int) -> Store:
+        key = (topic_id, index)
+        store = self._stores.get(key)
+        if store is None:
+            folder = None if self._shelf is None else self._shelf.folder(topic_id, index)
+            store = self._stores[key] = Store(self.budget, segment_bytes, folder)
+            store.segment_time.draw = self._draw
+            left = None if self._shelf is None else self._shelf.restore(topic_id, index, store)
+            if left is not None:
+                self._left[key] = left
+        return store
+
+    def began(self) -> None:
+        """End recovery: every replica has its log again, and those created from now on start empty."""
+        self._left.clear()
+
+    def forget(self, topic_id: bytes, index: int) -> None:
+        """Delete the records of a partition, on the disk too."""
+        store = self._stores.pop((topic_id, index), None)
+        if store is not None:
+            store.close()
+            if store.folder is not None:
+                store.folder.remove()
+
+    def close(self) -> None:
+        """Close all stores. Named segment files stay on the disk."""
+        for store in self._stores.values():
+            store.leave()
+        self._stores.clear()

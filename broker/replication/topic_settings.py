@@ -1,0 +1,88 @@
+"""The settings of a topic in the form that its replicas use: limits of batches, segments, retention and compaction.
+
+Must never know wire messages, followers or in-sync replicas.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kafkaproto.broker.config.values import BrokerConfig
+from kafkaproto.broker.log.compaction import CleaningLimits
+from kafkaproto.broker.log.retention import RetentionLimits
+from kafkaproto.broker.log.validation import TopicLimits
+from kafkaproto.broker.metadata.image import Topic
+from kafkaproto.broker.replication.partition import Partition
+
+
+class TopicSettings(NamedTuple):
+    """The values of a topic's settings on one broker.
+
+    deletes: whether `cleanup.policy` lets records be deleted, and not only compacted.
+    segment_ms, jitter_ms: the age at which a segment is closed, and the most by which a segment's jitter lowers it.
+    flush_messages: the number of records after which the files of a data directory are fsynced.
+    cleaning: the limits of compaction, None if the topic is not compacted.
+    """
+
+    limits: TopicLimits
+    min_isr: int
+    deletes: bool
+    segment_ms: int
+    jitter_ms: int
+    flush_messages: int
+    retention: RetentionLimits
+    cleaning: CleaningLimits | None
+    down_converts: bool
+
+    def apply_to(self, partition: Partition) -> bool:
+        """Give a replica these settings. Returns whether other limits of retention or compaction hold for its records now."""
+        before = partition.retention, partition.cleaning
+        partition.limits = self.limits
+        partition.min_isr = self.min_isr
+        partition.deletes = self.deletes
+        partition.retention = self.retention
+        partition.cleaning = self.cleaning
+        partition.down_converts = self.down_converts
+        store = partition.log.store
+        store.segment_bytes = self.limits.segment_bytes
+        store.flush_messages = self.flush_messages
+        store.segment_time.segment_ms, store.segment_time.jitter_ms = self.segment_ms, self.jitter_ms
+        return bool(len(partition.log.runs)) and before != (self.retention, self.cleaning)
+
+
+def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
+    """Return the settings of a topic: its own, and those of the broker for what the topic does not set."""
+
+    def value(name: str) -> Any:
+        return config.topic(topic.configs, name)
+
+    policy = str(value("cleanup.policy"))
+    compact, deletes = "compact" in policy, "delete" in policy
+    limits = TopicLimits(
+        max_message_bytes=value("max.message.bytes"),
+        segment_bytes=value("segment.bytes"),
+        compact=compact,
+        log_append_time=value("message.timestamp.type") == "LogAppendTime",
+        timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
+        timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
+        compression_type=str(value("compression.type")),
+    )
+    cleaning = CleaningLimits(
+        value("min.compaction.lag.ms"),
+        value("max.compaction.lag.ms"),
+        value("min.cleanable.dirty.ratio"),
+        value("delete.retention.ms"),
+    )
+    segment_ms = value("segment.ms")
+    return TopicSettings(
+        limits,
+        min_isr=value("min.insync.replicas"),
+        deletes=deletes,
+        # Only closed segments are compacted, so a segment must close in time (`LogConfig.maxSegmentMs`).
+        segment_ms=min(segment_ms, cleaning.max_lag_ms) if compact else segment_ms,
+        jitter_ms=value("segment.jitter.ms"),
+        flush_messages=value("flush.messages"),
+        retention=RetentionLimits(value("retention.ms"), value("retention.bytes")) if deletes else RetentionLimits(),
+        cleaning=cleaning if compact else None,
+        down_converts=value("message.downconversion.enable"),
+    )
