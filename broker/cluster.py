@@ -452,7 +452,7 @@ class Cluster:
             self.controller.delete_topic(name)
         for node in self.nodes:
             node.replicas.stop_following()
-            node.replicas.leave_alone()
+            node.replicas.following.clear_overrides()
         self.request_cost_ms.clear()
         self.forced_throttles.clear()
         self.groups.close(self.actions.now_ms)

@@ -23,7 +23,7 @@ from kafkaproto.broker.quota.replication_quotas import (
     partitions_on,
 )
 from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
-from kafkaproto.broker.replication.fetcher import FetcherOverrides, FetcherSettings, ReplicaFetcher
+from kafkaproto.broker.replication.following import Following
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.selector import (
     ClientMetadata,
@@ -87,16 +87,14 @@ class ReplicaManager:
         self.broker_id = broker_id
         self.partitions: dict[tuple[str, int], Partition] = {}
         self._by_topic: dict[str, dict[int, Partition]] = {}
-        self.fetchers: dict[int, ReplicaFetcher] = {}
-        self.overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Partition to what a test wants of this follower."""
-        self._cut_links: set[int] = set()
-        """The brokers that a test lets this one fetch nothing from."""
-        self.strict_kip = strict_kip
         samples = config["replication.quota.window.num"]
         window_ms = 1000 * config["replication.quota.window.size.seconds"]
         self.leader_quota = ReplicationQuota("LeaderReplication", samples, window_ms)
         self.follower_quota = ReplicationQuota("FollowerReplication", samples, window_ms)
+        self.following = Following(
+            broker_id, config, actions, timers, self.follower_quota, peers=peers, strict_kip=strict_kip
+        )
+        self.fetchers = self.following.fetchers
         self._config = config
         self._stores = stores
         self._actions = actions
@@ -163,7 +161,7 @@ class ReplicaManager:
         """Second half, once every broker knows its roles: follow the new leaders."""
         for name in changed:
             for partition in self._by_topic.get(name, {}).values():
-                self._follow(partition)
+                self.following.follow(partition)
 
     def _configure(self, partition: Partition, settings: TopicSettings) -> None:
         if settings.apply_to(partition):
@@ -218,8 +216,7 @@ class ReplicaManager:
         for index, partition in list(self._by_topic.get(name, {}).items()):
             self._drop_replica(name, index)
             self._stores.forget(partition.topic_id, index)
-        for key in [key for key in self.overrides if key[0] == name]:
-            del self.overrides[key]
+        self.following.forget_topic(name)
 
     def _drop_replica(self, name: str, index: int) -> None:
         """This broker holds the partition no longer; what other brokers hold of it stays."""
@@ -230,7 +227,7 @@ class ReplicaManager:
         del held[index]
         if not held:
             del self._by_topic[name]
-        self._unfollow(name, index)
+        self.following.unfollow(name, index)
         partition.gone = True
         partition.is_leader = False
         partition.changed()
@@ -238,96 +235,19 @@ class ReplicaManager:
 
     # ---- following -----------------------------------------------------------------------------------------------------------
 
-    def _follow(self, partition: Partition) -> None:
-        leader = None if partition.is_leader else self._leader_of(partition)
-        if leader is None:
-            self._unfollow(partition.topic, partition.index)
-            return
-        fetcher = self.fetchers.get(leader.broker_id)
-        if fetcher is not None and leader.fetchers.get(self.broker_id) is fetcher:
-            return
-        self._unfollow(partition.topic, partition.index)
-        self._truncate_to_leader(partition, leader)
-        if fetcher is None:
-            fetcher = self.fetchers[leader.broker_id] = ReplicaFetcher(
-                self.broker_id,
-                self._fetcher_settings(),
-                self._actions,
-                self._timers,
-                self.overrides,
-                self._quota_of(leader.broker_id),
-                self.follower_quota,
-            )
-            fetcher.cut = leader.broker_id in self._cut_links
-        fetcher.add(leader, partition)
-
-    def _quota_of(self, leader_id: int) -> ReplicationQuota:
-        manager = self._peers(leader_id)
-        assert manager is not None, f"broker {leader_id} is followed and does not run"
-        return manager.leader_quota
-
-    def _leader_of(self, partition: Partition) -> Partition | None:
-        manager = self._peers(partition.leader_id)
-        if manager is None:
-            return None
-        leader = manager.partitions.get((partition.topic, partition.index))
-        return leader if leader is not None and leader.is_leader else None
-
-    @staticmethod
-    def _truncate_to_leader(partition: Partition, leader: Partition) -> None:
-        """Cut what the leader does not have, epoch by epoch as the answers of OffsetForLeaderEpoch tell (KIP-101, KIP-279)."""
-        log = partition.log
-        while log.log_end_offset > log.log_start_offset:
-            epoch, end = leader.log.end_offset_for_epoch(log.epochs.latest)
-            if epoch < 0:
-                log.restart_at(leader.log.log_start_offset)
-                return
-            own_epoch, own_end = log.end_offset_for_epoch(epoch)
-            if own_epoch == epoch:
-                log.truncate_to(min(end, own_end))
-                return
-            # The leader has nothing of the epochs after own_epoch: cut them, and ask again about that one.
-            log.truncate_to(own_end)
-
     def release(self, topic: str, index: int) -> None:
-        """What a test wanted of this follower is over, also where it does not follow at the moment."""
-        self.overrides.pop((topic, index), None)
-        for fetcher in self.fetchers.values():
-            fetcher.release(topic, index)
+        """End what a test holds or slows of this broker's replica, also while it does not follow."""
+        self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:
-        """Fetch nothing from a broker, whatever it leads, or again."""
-        (self._cut_links.add if cut else self._cut_links.discard)(leader_id)
-        if leader_id in self.fetchers:
-            self.fetchers[leader_id].cut_link(cut, now_ms)
-
-    def leave_alone(self) -> None:
-        """Whatever a test wanted of this broker's fetches is over. It follows nothing at the moment."""
-        self.overrides.clear()
-        self._cut_links.clear()
-
-    def _unfollow(self, topic: str, index: int) -> None:
-        for fetcher in self.fetchers.values():
-            fetcher.remove(topic, index)
-
-    def _fetcher_settings(self) -> FetcherSettings:
-        config = self._config
-        return FetcherSettings(
-            config["replica.fetch.max.bytes"],
-            config["replica.fetch.response.max.bytes"],
-            config["replica.fetch.wait.max.ms"],
-            config["replica.fetch.backoff.ms"],
-            config["kafkaproto.replica.delay.ms"],
-            self.strict_kip,
-        )
+        """Fetch nothing from a broker, whatever it leads, until the link is restored (`cut` False)."""
+        self.following.cut_link(leader_id, cut, now_ms)
 
     def stop_following(self) -> None:
-        """This broker stops: its fetches at the leaders are gone, and it waits for no follower."""
+        """Stop fetching and watching followers, as a broker that stops does, and forget the samples of both quotas."""
         if self._shrink_timer is not None:
             self._shrink_timer.cancel()
-        for fetcher in self.fetchers.values():
-            fetcher.close()
-        self.fetchers.clear()
+        self.following.stop()
         self.leader_quota.forget_samples()
         self.follower_quota.forget_samples()
 

@@ -32,6 +32,7 @@ from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.precedence import Levels, level_of
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.quota.sensors import ClientSensors
+from kafkaproto.broker.replication import following
 from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
 from kafkaproto.broker.replication.fetcher import FollowedPartition, ReplicaFetcher
 from kafkaproto.broker.replication.partition import Partition
@@ -321,7 +322,7 @@ PLANTED = {
     "high watermark one too high": Plant(Partition, "advance_high_watermark", _watermark_too_high),
     "leader epoch not bumped by an election": Plant(controller, "_led_by", _epoch_not_bumped),
     "session marked before a throttled answer": Plant(IncrementalContext, "included", _told_before_it_is_sent),
-    "follower does not truncate": Plant(ReplicaManager, "_truncate_to_leader", _nothing),
+    "follower does not truncate": Plant(following, "truncate_to_leader", _nothing),
     "follower appends the newest batch before older ones": Plant(ReplicaLog, "replicate_from", _batch_skipped),
     "in-sync replicas never shrink": Plant(Partition, "shrink_isr", _nothing),
     "duplicate sequence appended again": Plant(ProducerStates, "check", _duplicate_taken),

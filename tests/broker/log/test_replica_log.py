@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
 
 import pytest
 
 from kafkaproto.broker.log.errors import InvalidBatch, OffsetOutOfRange, StorageError
 from kafkaproto.broker.log.replica_log import LogSlice, ReplicaLog
 from kafkaproto.broker.log.store import FileRange, MemoryBudget, Store
-from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.replication.following import truncate_to_leader
 from kafkaproto.records.batch import check_crc, read_header, records
 from tests.support.broker.batches import NOW_MS, batch
 
@@ -369,7 +368,7 @@ def test_a_follower_with_an_epoch_that_its_leader_never_had_finds_where_they_par
     follower.lead(5)
     append(leader, batch(1), epoch=3)
     leader.lead(7)
-    ReplicaManager._truncate_to_leader(SimpleNamespace(log=follower), SimpleNamespace(log=leader))  # type: ignore[arg-type]
+    truncate_to_leader(follower, leader)
     assert (follower.log_end_offset, follower.epochs.entries()) == (3, [(1, 0)])
     follower.replicate_from(leader, ALL)
     assert follower.log_end_offset == 4

@@ -606,9 +606,9 @@ def test_a_followers_fetch_has_kafkas_limits_and_nobody_starves() -> None:
     for _ in range(10):
         ends.append([replica(cluster, 1, name).log.log_end_offset for name in ("a", "b")])
         cluster.advance(1000)
-    settings = cluster.state.nodes[1].replicas._fetcher_settings()
+    settings = cluster.state.nodes[1].replicas.following.fetcher_settings()
     assert (settings.partition_max_bytes, settings.wait_max_ms, settings.backoff_ms) == (2**20, 500, 1000)
-    assert VirtualCluster().state.nodes[0].replicas._fetcher_settings().response_max_bytes == 10 * 2**20
+    assert VirtualCluster().state.nodes[0].replicas.following.fetcher_settings().response_max_bytes == 10 * 2**20
     assert all(abs(a - b) <= 1 for a, b in ends) and ends[-1] == [4, 4] and len({tuple(e) for e in ends}) > 3
 
 

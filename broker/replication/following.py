@@ -1,0 +1,156 @@
+"""The following replicas of one broker: a fetcher for each broker that leads one, and what tests change about their fetches.
+
+(`ReplicaFetcherManager` in Kafka.) Must never know wire messages, clients or how a leader appends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kafkaproto.broker.config.values import BrokerConfig
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
+from kafkaproto.broker.replication.fetcher import FetcherOverrides, FetcherSettings, ReplicaFetcher
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.runtime.actions import ActionQueue
+from kafkaproto.broker.runtime.timers import Timers
+
+
+class Peer(Protocol):
+    """Another running broker, as its followers see it."""
+
+    partitions: dict[tuple[str, int], Partition]
+    leader_quota: ReplicationQuota
+
+
+class Following:
+    """The fetches of broker `broker_id`. `peers` finds another broker, or returns None while it is down.
+
+    fetchers: by the leader's broker id; a fetcher stays when its last partition leaves it.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        actions: ActionQueue,
+        timers: Timers,
+        follower_quota: ReplicationQuota,
+        *,
+        peers: Callable[[int], Peer | None],
+        strict_kip: bool,
+    ) -> None:
+        self._broker_id = broker_id
+        self._config = config
+        self._actions = actions
+        self._timers = timers
+        self._follower_quota = follower_quota
+        self._peers = peers
+        self._strict_kip = strict_kip
+        self.fetchers: dict[int, ReplicaFetcher] = {}
+        self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
+        """Partition to the changes that a test made to its fetches; shared with all fetchers, because they outlive a leader."""
+        self._cut_links: set[int] = set()
+        """The brokers that this one fetches nothing from because a test cut the link."""
+
+    # ---- partitions ----------------------------------------------------------------------------------------------------------
+
+    def follow(self, partition: Partition) -> None:
+        """Truncate a replica to what its leader has and fetch from it; follow nothing if no running broker leads it."""
+        leader = None if partition.is_leader else self._leader_of(partition)
+        if leader is None:
+            self.unfollow(partition.topic, partition.index)
+            return
+        fetcher = self.fetchers.get(leader.broker_id)
+        if fetcher is not None and leader.fetchers.get(self._broker_id) is fetcher:
+            return
+        self.unfollow(partition.topic, partition.index)
+        truncate_to_leader(partition.log, leader.log)
+        if fetcher is None:
+            fetcher = self.fetchers[leader.broker_id] = self._new_fetcher(leader.broker_id)
+        fetcher.add(leader, partition)
+
+    def unfollow(self, topic: str, index: int) -> None:
+        """Stop fetching a partition, from whichever broker."""
+        for fetcher in self.fetchers.values():
+            fetcher.remove(topic, index)
+
+    def forget_topic(self, name: str) -> None:
+        """Drop the changes that tests made for the partitions of a deleted topic."""
+        for key in [key for key in self._overrides if key[0] == name]:
+            del self._overrides[key]
+
+    def stop(self) -> None:
+        """Close all fetchers, as a broker that stops does. Changes by tests stay."""
+        for fetcher in self.fetchers.values():
+            fetcher.close()
+        self.fetchers.clear()
+
+    def _leader_of(self, partition: Partition) -> Partition | None:
+        peer = self._peers(partition.leader_id)
+        if peer is None:
+            return None
+        leader = peer.partitions.get((partition.topic, partition.index))
+        return leader if leader is not None and leader.is_leader else None
+
+    def _new_fetcher(self, leader_id: int) -> ReplicaFetcher:
+        peer = self._peers(leader_id)
+        assert peer is not None, f"broker {leader_id} is followed and does not run"
+        fetcher = ReplicaFetcher(
+            self._broker_id,
+            self.fetcher_settings(),
+            self._actions,
+            self._timers,
+            self._overrides,
+            peer.leader_quota,
+            self._follower_quota,
+        )
+        fetcher.cut = leader_id in self._cut_links
+        return fetcher
+
+    def fetcher_settings(self) -> FetcherSettings:
+        """Return the settings of fetchers that start now (R-9)."""
+        config = self._config
+        return FetcherSettings(
+            config["replica.fetch.max.bytes"],
+            config["replica.fetch.response.max.bytes"],
+            config["replica.fetch.wait.max.ms"],
+            config["replica.fetch.backoff.ms"],
+            config["kafkaproto.replica.delay.ms"],
+            self._strict_kip,
+        )
+
+    # ---- changes by tests ----------------------------------------------------------------------------------------------------
+
+    def release(self, topic: str, index: int) -> None:
+        """End `hold` and `slow` for a partition, also while this broker does not follow it."""
+        self._overrides.pop((topic, index), None)
+        for fetcher in self.fetchers.values():
+            fetcher.release(topic, index)
+
+    def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:
+        """Fetch nothing from a broker, whatever it leads, until the link is restored (`cut` False)."""
+        (self._cut_links.add if cut else self._cut_links.discard)(leader_id)
+        if leader_id in self.fetchers:
+            self.fetchers[leader_id].cut_link(cut, now_ms)
+
+    def clear_overrides(self) -> None:
+        """Drop all changes by tests. Called while this broker follows nothing."""
+        self._overrides.clear()
+        self._cut_links.clear()
+
+
+def truncate_to_leader(log: ReplicaLog, leader: ReplicaLog) -> None:
+    """Drop the records that the leader does not have, epoch by epoch as OffsetForLeaderEpoch reports them (KIP-101, KIP-279)."""
+    while log.log_end_offset > log.log_start_offset:
+        epoch, end = leader.end_offset_for_epoch(log.epochs.latest)
+        if epoch < 0:
+            log.restart_at(leader.log_start_offset)
+            return
+        own_epoch, own_end = log.end_offset_for_epoch(epoch)
+        if own_epoch == epoch:
+            log.truncate_to(min(end, own_end))
+            return
+        # The leader has no records of the epochs after own_epoch: drop them, and ask again about own_epoch.
+        log.truncate_to(own_end)
