@@ -1,6 +1,6 @@
-"""All replicas of one broker: takes over what the controller decides, appends, and lets followers follow (`ReplicaManager`).
+"""All replicas of one broker: their roles, the one way to append, in-sync replicas and the choice of a replica to read from.
 
-Must never know wire messages, connections, client quotas or sessions.
+(`ReplicaManager` in Kafka.) Must never know wire messages, connections, client quotas or sessions.
 """
 
 from __future__ import annotations
@@ -40,11 +40,9 @@ from kafkaproto.error_codes import ErrorCode
 
 IsrChange = Callable[[str, int, Sequence[int]], None]
 LogMoved = Callable[[int, str, int, str, int, int], None]
-"""(broker, topic, index, what moved, from, to) as `ReplicaLog.moved` tells it."""
+"""(broker, topic, index, what moved, from, to): the arguments of `ReplicaLog.moved`, after the replica."""
 Watch = Callable[[Sequence[Partition]], None]
-"""Sees to it that somebody is called when the positions of these replicas have moved (`ReplicaLog.advanced`)."""
-
-
+"""Sets `ReplicaLog.advanced` of each of these replicas."""
 Validation = Callable[[memoryview, TopicLimits, int], Valid | None]
 """(produced bytes, limits of the topic, now_ms) to the batch to append, None if the bytes hold no message. Raises InvalidBatch."""
 
@@ -68,7 +66,10 @@ NOTHING_APPENDED = AppendResult(-1, -1, -1, -1, False, None)
 
 
 class ReplicaManager:
-    """The replicas of broker `broker_id`. `peers` finds another broker's replica manager, or None while it is down."""
+    """The replicas of broker `broker_id`. `peers` finds another broker's manager, or returns None while that broker is down.
+
+    change_isr: proposes new in-sync replicas to the controller. log_moved: called when a replica loses records or its log start moves.
+    """
 
     def __init__(
         self,
@@ -108,10 +109,10 @@ class ReplicaManager:
         selector = load_selector(config["replica.selector.class"], {})
         self.selector = None if selector is None else GuardedSelector(selector)
 
-    # ---- what the controller decided -----------------------------------------------------------------------------------------
+    # ---- roles and settings --------------------------------------------------------------------------------------------------
 
     def apply_roles(self, image: Image, changed: Sequence[str]) -> None:
-        """First half of a change, for every broker: partitions come, go, lead or not."""
+        """Take over roles from the controller: create and drop replicas, lead or stop leading. The first half of a change."""
         for name in changed:
             topic = image.topics.get(name)
             held = self._by_topic.get(name, {})
@@ -122,14 +123,14 @@ class ReplicaManager:
                 self._apply_topic(topic)
 
     def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
-        """R-1. What a topic's settings list for this broker; parked fetches find it when they are looked at again (R-12)."""
+        """Note which replicas a topic's settings throttle on this broker (R-1). Parked fetches are not woken (R-12)."""
         before = self.leader_quota.active
         self.leader_quota.list_topic(name, partitions_on(configs.get(LEADER_REPLICAS, ""), self.broker_id))
         self.follower_quota.list_topic(name, partitions_on(configs.get(FOLLOWER_REPLICAS, ""), self.broker_id))
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """R-2. The rates that hold now, for what was counted before, too."""
+        """Apply the current rates of replication, also to bytes that were counted before (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -154,11 +155,11 @@ class ReplicaManager:
             if partition.partition_epoch != state.partition_epoch:
                 partition.apply(state, self._actions.now_ms)
                 if partition.followers:
-                    # Who never fetches from a new leader lags, too; who follows at once has fetched two steps from now.
+                    # A follower that never fetches from a new leader lags, too. One that follows at once has fetched two steps later.
                     self._actions.soon(lambda _: self._actions.soon(self._watch_all))
 
     def apply_following(self, changed: Sequence[str]) -> None:
-        """Second half, once every broker knows its roles: follow the new leaders."""
+        """Follow the new leaders. The second half of a change, once every broker knows its roles."""
         for name in changed:
             for partition in self._by_topic.get(name, {}).values():
                 self.following.follow(partition)
@@ -178,7 +179,7 @@ class ReplicaManager:
             log,
             lag_max_ms=self._config["replica.lag.time.max.ms"],
             soon=self._actions.soon,
-            on_isr=self._isr_moved,
+            on_isr=lambda changed, isr: self._change_isr(changed.topic, changed.index, sorted(isr)),
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
         if self._watch is not None:
@@ -189,7 +190,7 @@ class ReplicaManager:
         return partition
 
     def watch(self, watch: Watch | None) -> None:
-        """Have somebody told how the positions of all replicas move, those that are here and those that come; None: nobody any more."""
+        """Report moves of the positions of all replicas, also of later ones, as `watch` arranges it, or stop if it is None."""
         self._watch = watch
         for partition in self.partitions.values():
             partition.log.advanced = None
@@ -198,28 +199,28 @@ class ReplicaManager:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Of which it holds something; not all need be there any more while its broker is stopped."""
+        """The topics of its replicas. While the broker is stopped, some of them may have been deleted."""
         return tuple(self._by_topic)
 
     def refresh_limits(self, image: Image) -> None:
-        """A broker setting changed: topics that inherit it take the new value, and so does replication."""
+        """Apply changed broker settings to replication and to the topics that inherit them."""
         self.limit_replication()
         for name, held in self._by_topic.items():
             if name not in image.topics:
-                continue  # deleted while this broker was stopped; it drops it when it starts
+                continue  # deleted while this broker was stopped; the broker drops it when it starts
             settings = settings_of(image.topics[name], self._config)
             for partition in held.values():
                 self._configure(partition, settings)
 
     def _drop(self, name: str) -> None:
-        """The topic is gone, and its bytes."""
+        """Drop all replicas of a deleted topic, with their records."""
         for index, partition in list(self._by_topic.get(name, {}).items()):
             self._drop_replica(name, index)
             self._stores.forget(partition.topic_id, index)
         self.following.forget_topic(name)
 
     def _drop_replica(self, name: str, index: int) -> None:
-        """This broker holds the partition no longer; what other brokers hold of it stays."""
+        """Drop this broker's replica of a partition. Other brokers keep theirs."""
         partition = self.partitions.pop((name, index), None)
         if partition is None:
             return
@@ -280,7 +281,7 @@ class ReplicaManager:
             partition.appended(now_ms)
             self._log_manager.wake(now_ms)
             if partition.followers:
-                self.watch_lag(partition)
+                self._watch_lag(partition)
         end_offset = last_offset + 1
         waits = acks_all and log.high_watermark < end_offset
         return AppendResult(
@@ -294,11 +295,8 @@ class ReplicaManager:
 
     # ---- in-sync replicas ----------------------------------------------------------------------------------------------------
 
-    def _isr_moved(self, partition: Partition, isr: frozenset[int]) -> None:
-        self._change_isr(partition.topic, partition.index, sorted(isr))
-
-    def watch_lag(self, partition: Partition) -> None:
-        """A follower is behind: look again when it will have been for too long."""
+    def _watch_lag(self, partition: Partition) -> None:
+        """Set the timer for the first in-sync follower of `partition` that will have lagged too long."""
         due = partition.first_lag_expiry_ms()
         if due is None:
             return
@@ -312,21 +310,25 @@ class ReplicaManager:
         for partition in list(self.partitions.values()):
             if partition.is_leader and partition.followers:
                 partition.shrink_isr(now_ms)
-        # Once the new in-sync replicas are published: whoever was put out is not waited for again.
+        # Deferred until the new in-sync replicas are published, so that no timer is set for a removed one.
         self._actions.soon(self._watch_all)
 
     def _watch_all(self, now_ms: int) -> None:
         for partition in self.partitions.values():
             if partition.is_leader and partition.followers:
-                self.watch_lag(partition)
+                self._watch_lag(partition)
 
     # ---- reading -------------------------------------------------------------------------------------------------------------
 
     def find(self, topic: str, index: int) -> Partition | None:
+        """Return this broker's replica of a partition, None if it has none."""
         return self.partitions.get((topic, index))
 
     def leader_or_error(self, image: Image, topic: str, index: int) -> Partition:
-        """The partition, led here. Raises KafkaError 3 when the cluster has none, 6 when it is led elsewhere (P-3, L-3, E-2)."""
+        """Return a partition that this broker leads.
+
+        Raises KafkaError 3 if the cluster has no such partition, 6 if another broker leads it (P-3, L-3, E-2).
+        """
         partition = self.partitions.get((topic, index))
         if partition is not None and partition.is_leader:
             return partition
@@ -337,7 +339,7 @@ class ReplicaManager:
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
-        """The broker that a consumer of the leader `partition` should read from, -1 for right here (N-2 to N-5)."""
+        """Return the broker that a consumer of `partition`, which is led here, should read from; -1 for this one (N-2 to N-5)."""
         if self.selector is None:
             return -1
         for fetcher in partition.fetchers.values():
@@ -351,7 +353,7 @@ class ReplicaManager:
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
     ) -> list[ReplicaView]:
-        """The leader, then every in-sync follower that has the offset as far as the leader knows (N-3)."""
+        """Return the leader, then every in-sync follower that has the offset as far as the leader knows (N-3)."""
         log = partition.log
         views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
         for broker_id, follower in partition.followers.items():
