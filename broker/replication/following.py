@@ -11,7 +11,8 @@ from typing import Protocol
 from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
-from kafkaproto.broker.replication.fetcher import FetcherOverrides, FetcherSettings, ReplicaFetcher
+from kafkaproto.broker.replication.fetcher import ReplicaFetcher
+from kafkaproto.broker.replication.followed_partition import FetcherOverrides, FetcherSettings
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.timers import Timers

@@ -34,7 +34,7 @@ from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.quota.sensors import ClientSensors
 from kafkaproto.broker.replication import following
 from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
-from kafkaproto.broker.replication.fetcher import FollowedPartition, ReplicaFetcher
+from kafkaproto.broker.replication.followed_partition import FollowedPartition
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests import pipeline
@@ -123,9 +123,9 @@ def _preferred_outside_the_isr(original: Original) -> Original:
 
 
 def _acknowledged_before_it_is_there(_: Original) -> Original:
-    def acknowledge(self: ReplicaFetcher, pull: FollowedPartition, now_ms: int) -> None:
-        log = pull.leader.log
-        pull.leader.follower_fetched(self.follower_id, log.log_end_offset, log.log_start_offset, now_ms)
+    def acknowledge(self: FollowedPartition, now_ms: int) -> None:
+        log = self.leader.log
+        self.leader.follower_fetched(self.follower.broker_id, log.log_end_offset, log.log_start_offset, now_ms)
 
     return acknowledge
 
@@ -332,7 +332,7 @@ PLANTED = {
     "preferred replica outside the ISR": Plant(ReplicaManager, "_replica_views", _preferred_outside_the_isr),
     "acks=all answered before it is replicated": Plant(AwaitedAppend, "has_come", _answered_before_replicated),
     "follower acknowledges what it does not have": Plant(
-        ReplicaFetcher, "_acknowledge", _acknowledged_before_it_is_there
+        FollowedPartition, "acknowledge", _acknowledged_before_it_is_there
     ),
     "throttled connection not muted": Plant(Connection, "answer", _not_muted),
     "recovery forgets producers": Plant(ReplicaLog, "restore", _producers_forgotten),

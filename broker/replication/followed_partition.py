@@ -1,0 +1,187 @@
+"""One partition that a fetcher follows: the leader's replica, the follower's, and what the two know of each other.
+
+Must never know timers, other partitions of the fetcher, wire messages or clients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
+from kafkaproto.broker.replication.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherSettings:
+    """The settings replica.fetch.* (R-9) and the `semantics` switch.
+
+    strict_kip: the leader responds at once to a follower with a stale high watermark, and the follower keeps a high watermark
+    beyond its own log end (D2, D5).
+    """
+
+    partition_max_bytes: int
+    response_max_bytes: int
+    wait_max_ms: int
+    backoff_ms: int
+    delay_ms: int
+    strict_kip: bool
+
+
+@dataclass(slots=True)
+class FetcherOverrides:
+    """What a test changes about the fetches of a replica.
+
+    hold_at: the follower takes nothing at or above this offset. delay_ms: each of its fetches comes so much later.
+    """
+
+    hold_at: int | None = None
+    delay_ms: int | None = None
+
+
+class FollowedPartition:
+    """The leader's and the follower's replica of one partition. The broker ids are those of the two replicas.
+
+    due: the next response has something for the follower, from `ready_ms` on.
+    requested: the fetch under way includes the partition. left_out: the follower's limit keeps it out of requests (R-7).
+    lag: records behind the leader's high watermark as of the last response with records, None before the first response.
+    reported: high watermark and log start of the last response, None if there was none since the partition was left out.
+    """
+
+    __slots__ = (
+        "_settings",
+        "due",
+        "follower",
+        "lag",
+        "leader",
+        "left_out",
+        "overrides",
+        "ready_ms",
+        "reported",
+        "requested",
+    )
+
+    def __init__(
+        self, leader: Partition, follower: Partition, settings: FetcherSettings, overrides: FetcherOverrides | None
+    ) -> None:
+        self.leader = leader
+        self.follower = follower
+        self._settings = settings
+        self.overrides = overrides
+        self.due = True
+        self.ready_ms = 0
+        self.requested = False
+        self.left_out = False
+        self.lag: int | None = None
+        self.reported: tuple[int, int] | None = None
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """Topic and index."""
+        return self.leader.topic, self.leader.index
+
+    @property
+    def hold_at(self) -> int | None:
+        """The offset from which on a test lets the follower take nothing, None if it does not."""
+        return None if self.overrides is None else self.overrides.hold_at
+
+    @property
+    def is_held(self) -> bool:
+        """True if a test holds the follower where it is now. It requests nothing then."""
+        hold_at = self.hold_at
+        return hold_at is not None and self.follower.log.log_end_offset >= hold_at
+
+    def is_delayed(self, now_ms: int) -> bool:
+        """Return whether a slow follower has sent a fetch that has not arrived."""
+        return self.due and self.ready_ms > now_ms
+
+    # ---- what the leader has that the follower lacks -------------------------------------------------------------------------
+
+    def has_more(self) -> bool:
+        """Return whether the leader has records for the follower, up to where a test holds it."""
+        end = self.leader.log.log_end_offset
+        bound = end if self.hold_at is None else min(end, self.hold_at)
+        # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
+        return self.follower.log.log_end_offset < min(bound, self.leader.log.runs.end_offset)
+
+    def is_stale(self) -> bool:
+        """Return whether the follower was sent another high watermark than the leader's current one."""
+        known = self.leader.followers.get(self.follower.broker_id)
+        return known is not None and known.high_watermark != self.leader.log.high_watermark
+
+    def starts_later(self) -> bool:
+        """Return whether the leader's log start is above the follower's, and the follower could follow it."""
+        log = self.follower.log
+        return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
+
+    # ---- quotas --------------------------------------------------------------------------------------------------------------
+
+    def is_throttled(self, leader_quota: ReplicationQuota, now_ms: int) -> bool:
+        """Return whether the leader sends nothing now: listed, not in sync and over the limit (R-4)."""
+        return (
+            leader_quota.active
+            and self.follower.broker_id not in self.leader.isr
+            and leader_quota.lists(*self.name)
+            and leader_quota.exceeded(now_ms)
+        )
+
+    def exceeds(self, follower_quota: ReplicationQuota, now_ms: int) -> bool:
+        """Return whether requests leave it out: listed, not in sync as far as the follower knows and over the limit (R-7)."""
+        return (
+            follower_quota.active
+            and self.lag != 0
+            and follower_quota.lists(*self.name)
+            and follower_quota.exceeded(now_ms)
+        )
+
+    def charge(self, follower_quota: ReplicationQuota, size_bytes: int, now_ms: int) -> None:
+        """Count received bytes if the follower's side is listed, in sync or not (R-7)."""
+        if follower_quota.active and follower_quota.lists(*self.name):
+            follower_quota.record(size_bytes, now_ms)
+
+    # ---- a response and the next request -------------------------------------------------------------------------------------
+
+    def receive(self, remaining_bytes: int, at_least_one: bool, throttled: bool) -> int:
+        """Append what the leader has (N-9), unless throttled, and take over its high watermark and log start.
+
+        Returns the bytes that were appended.
+        """
+        leader, follower = self.leader, self.follower
+        # F-18: the response carries the high watermark as it was before this follower's own fetch moved it.
+        high_watermark = leader.log.high_watermark
+        limit = min(self._settings.partition_max_bytes, remaining_bytes)
+        if not leader.log.log_start_offset <= follower.log.log_end_offset <= leader.log.log_end_offset:
+            # Out of the leader's range: continue at the leader's end or start (`ReplicaFetcherThread.fetchOffsetAndTruncate`).
+            follower.log.truncate_to(leader.log.log_end_offset)
+            if follower.log.log_end_offset < leader.log.log_start_offset:
+                follower.log.restart_at(leader.log.log_start_offset)
+        elif leader.log.starts_inside_a_batch(follower.log.log_end_offset):
+            # DeleteRecords cut into the leader's first batch, and all records of this replica lie below: it cannot continue in the
+            # middle of a batch (`Partition.appendRecordsToFollowerOrFutureReplica`, which does so only for a log that is empty).
+            follower.log.restart_at(leader.log.log_start_offset)
+        size_bytes = 0
+        if not throttled:
+            size_bytes = follower.log.replicate_from(
+                leader.log, limit, at_least_one=at_least_one, end_offset=self.hold_at
+            )
+        if size_bytes or self.lag is None:
+            self.lag = max(0, high_watermark - follower.log.log_end_offset)
+        self.reported = (high_watermark, leader.log.log_start_offset)
+        before = follower.log.high_watermark
+        committed = high_watermark if self._settings.strict_kip else min(high_watermark, follower.log.log_end_offset)
+        committed = max(committed, follower.log.log_start_offset)
+        if committed != before:
+            follower.log.commit(committed)
+        known = leader.followers.get(follower.broker_id)
+        if known is not None:
+            known.high_watermark = high_watermark
+        if leader.log.log_start_offset > follower.log.log_start_offset:
+            reachable = min(follower.log.high_watermark, follower.log.log_end_offset)
+            follower.log.raise_log_start(min(leader.log.log_start_offset, reachable))
+        if size_bytes or follower.log.high_watermark != before:
+            follower.changed()
+        return size_bytes
+
+    def acknowledge(self, now_ms: int) -> None:
+        """Report the follower's log end and log start to the leader, as its next fetch does."""
+        log = self.follower.log
+        self.leader.follower_fetched(self.follower.broker_id, log.log_end_offset, log.log_start_offset, now_ms)
