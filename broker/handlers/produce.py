@@ -2,7 +2,8 @@
 
 v1 throttle time (last, not first); v2 log append time; v3 one batch of magic 2, before messages of any magic; v5 log start offset; v7 zstd;
 v8 record errors; v9 flexible; v10 current leader of a partition that moved; v11 no change of layout.
-Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records; acks=0 is never answered, and an error closes.
+Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the
+connection.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ NO_LEADER_KNOWN = LeaderIdAndEpoch()
 
 
 def _failed(context: RequestContext, request: ProduceRequest, error_code: int, message: str | None = None) -> Result:
-    """A request that is refused whole pays for its time only: it has not come to where bytes are charged (T-12)."""
+    """Reject a whole request. It is charged for its time only, because Kafka charges bytes later than this (T-12)."""
     if request.acks == 0:
         return NoAnswer(close=True, charge=Charge.TIME)
     topics = [
@@ -88,7 +89,7 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
-    """Each topic and each partition of it once: where one is named twice, the last counts."""
+    """Return each topic once, with each of its partitions once; of repeated partitions the last counts."""
     named: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in topics:
         named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)
@@ -96,7 +97,10 @@ def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
 
 
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
-    """What is wrong with all of a request because of one batch: 2 where no batch can begin, 53 for transactional ones without an id."""
+    """Return the error of a whole request because of one batch, None if there is none.
+
+    2 if the bytes cannot begin a batch, 53 if a batch is transactional and the request has no transactional id.
+    """
     try:
         for topic in request.topic_data:
             for data in topic.partition_data:
@@ -181,9 +185,9 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
-    """P-2, P-10: as in Kafka, words come only with wrong records, and with bytes that no batch can be made of."""
-    is_told = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
-    answer = _error(index, error.error_code, error.message if is_told else None)
+    """Return the response for an invalid batch. A message comes only with record errors and with corrupt bytes (P-2, P-10)."""
+    has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
+    answer = _error(index, error.error_code, error.message if has_message else None)
     if error.log_start_known and partition is not None:
         answer.log_start_offset = partition.log.log_start_offset
     answer.record_errors = [BatchIndexAndErrorMessage(e.batch_index, e.message) for e in error.record_errors]
@@ -196,7 +200,7 @@ def _wait(
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]],
     timeout_ms: int,
 ) -> DelayedOperation:
-    """P-13: answered when all is replicated, or with 7 at the deadline; the offsets told are real either way."""
+    """Park the request until its records are replicated; after `timeout_ms` the error is 7 and the offsets stay (P-13)."""
 
     def build() -> Response:
         for waiting, answer in awaited:
@@ -219,7 +223,7 @@ def _answer(context: RequestContext, response: ProduceResponse) -> Response:
 
 
 def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
-    """KIP-951: a partition that moved says where to, so that the client need not ask."""
+    """Add the new leader of each partition that moved, so that the client needs no Metadata request (KIP-951)."""
     image, listener = context.node.image, context.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in response.responses:

@@ -225,7 +225,7 @@ class JournalTopic:
     # ---- what is appended ----------------------------------------------------------------------------------------------------
 
     def flush(self, now_ms: int) -> None:
-        """Append what waits. While nobody leads it goes on waiting: whatever happens next, the new leader at the latest, tries again."""
+        """Append the waiting entries. Without a leader they keep waiting; the next event, at the latest a new leader, tries again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

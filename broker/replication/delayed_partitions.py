@@ -1,6 +1,6 @@
-"""A request that waits until each of its partitions has come as far as it asked for, or its time is up.
+"""Requests parked until each of their partitions has reached an offset, or until they time out.
 
-A produce with acks=-1 waits for the high watermark (`DelayedProduce`), a deletion for the log start of every replica
+A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start of every replica
 (`DelayedDeleteRecords`). Must never know wire messages or quotas.
 """
 
@@ -15,7 +15,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """One partition that is waited for, led here in `leader_epoch`. `error_code` is set when the wait ends badly (P-13)."""
+    """One partition that a parked request waits for, led here in `leader_epoch`. `error_code`: 0, or why the wait failed (P-13)."""
 
     __slots__ = ("error_code", "leader_epoch", "partition", "settled")
 
@@ -26,7 +26,7 @@ class Awaited(ABC):
         self.settled = False
 
     def look(self) -> None:
-        """A. gone, or led by another now: error 3 or 6; B. as far as was asked: whatever that kind of waiting ends with."""
+        """Settle the wait if the partition is deleted (error 3), has another leader or epoch (6), or has reached the offset."""
         if self.settled:
             return
         partition = self.partition
@@ -40,11 +40,11 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Whether the partition has come as far as was asked; may set `error_code`."""
+        """Return whether the partition has reached the offset; may set `error_code`."""
 
 
 class AwaitedAppend(Awaited):
-    """Records below `required_offset` are to be replicated; 20 if the ISR has fallen below the minimum by then."""
+    """The replication of all records below `required_offset`; error 20 if the ISR is below its minimum when it is reached."""
 
     __slots__ = ("required_offset",)
 
@@ -61,7 +61,7 @@ class AwaitedAppend(Awaited):
 
 
 class AwaitedDeletion(Awaited):
-    """No live replica is to have records below `offset` any more."""
+    """The deletion of all records below `offset` on every live replica."""
 
     __slots__ = ("offset",)
 
@@ -74,7 +74,7 @@ class AwaitedDeletion(Awaited):
 
 
 class DelayedPartitions:
-    """Calls `answer(now_ms)` once, when every awaited partition is settled or at the deadline; what was done stays done."""
+    """A parked request: calls `answer(now_ms)` once, when all its partitions are settled or at the deadline."""
 
     __slots__ = ("_answer", "_awaited", "_timer", "done")
 
@@ -85,21 +85,24 @@ class DelayedPartitions:
         self.done = False
 
     def park(self, timers: Timers, deadline_ms: int) -> None:
+        """Watch the partitions from now on, at most until `deadline_ms`."""
         for one in self._awaited:
             one.partition.watchers[self] = None
         self._timer = timers.at(deadline_ms, self.end)
 
     def is_settled(self) -> bool:
+        """Look at all partitions and return whether each of them is settled."""
         for one in self._awaited:
             one.look()
         return all(one.settled for one in self._awaited)
 
     def check(self, now_ms: int) -> None:
+        """Complete the request if all partitions are settled. Called when one of them changed."""
         if not self.done and self.is_settled():
             self._finish(now_ms)
 
     def end(self, now_ms: int) -> None:
-        """Wait no longer: what is not settled has timed out."""
+        """Complete the request now, with REQUEST_TIMED_OUT for the partitions that are not settled."""
         for one in self._awaited:
             if not one.settled:
                 one.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
@@ -110,6 +113,7 @@ class DelayedPartitions:
         self._answer(now_ms)
 
     def abandon(self) -> None:
+        """Stop waiting without a response, as when the connection closes."""
         self.done = True
         if self._timer is not None:
             self._timer.cancel()

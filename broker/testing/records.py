@@ -1,6 +1,6 @@
-"""Records in and out of a cluster without any client and without a socket: what a test uses to prepare and to look.
+"""Records into and out of a cluster without a client or a socket, for the preparation and the checks of tests.
 
-Goes through the same validation and log as a produce request, so offsets, epochs, high watermarks and wake-ups are those of Kafka.
+Records go through `ReplicaManager.append`, as those of a Produce request do: same checks, offsets, epochs and wake-ups.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def as_record(given: Given, now_ms: int) -> NewRecord:
 
 
 def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
-    """Raises KafkaError when the topic has no such partition or the partition no leader."""
+    """Return the leader of a partition. Raises KafkaError if the partition does not exist or has no leader."""
     state = cluster.controller.image.partition(topic, index)
     if state is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
