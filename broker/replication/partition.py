@@ -1,7 +1,7 @@
 """One replica of a partition on one broker: leader or follower, in-sync replicas, the high watermark (`Partition`, `Replica`).
 
-A leader learns about its followers from what they fetch (N-11) and from nothing else. Knows offsets and broker ids; must never
-know wire messages, connections or quotas.
+A leader learns the positions of its followers only from their fetches (N-11). Knows offsets and broker ids; must never know wire
+messages, connections or quotas.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNKNOWN_OFFSET = -1
 
 
 class Watcher(Protocol):
-    """A delayed operation, or whoever else wants to look when a partition changed."""
+    """A delayed operation that checks whether it is complete when a partition changed."""
 
     def check(self, now_ms: int) -> None: ...
 
@@ -40,7 +40,7 @@ class FollowerFetcher(Protocol):
 
 
 class Follower:
-    """What the leader knows of one follower, as of its last fetch. Offsets are -1 before the first one."""
+    """A follower as its leader knows it since its last fetch. Offsets are -1 before the first one."""
 
     __slots__ = (
         "caught_up_ms",
@@ -55,13 +55,13 @@ class Follower:
         self.log_end_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
         self.high_watermark = UNKNOWN_OFFSET
-        """The high watermark that it was last told (D5)."""
+        """The high watermark of the last response to it (D5)."""
         self.caught_up_ms = caught_up_ms
         self.fetch_ms = caught_up_ms
         self.leader_end_at_fetch = 0
 
     def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
-        """N-11: caught up now, or as of the previous fetch if this one asks for at least what was the end then."""
+        """Note a fetch. The follower is caught up now, or as of its previous fetch if it has reached the log end of then (N-11)."""
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self.leader_end_at_fetch:
@@ -72,7 +72,7 @@ class Follower:
         self.fetch_ms = now_ms
 
     def repeated(self, at_ms: int) -> None:
-        """The same fetch came again at `at_ms`, while nothing had changed at the leader since the one before."""
+        """Note a repetition of the last fetch at `at_ms`; the leader has not changed since."""
         if self.log_end_offset >= self.leader_end_at_fetch:
             self.caught_up_ms = max(self.caught_up_ms, at_ms)
         self.fetch_ms = at_ms
@@ -81,7 +81,7 @@ class Follower:
 class Partition:
     """The replica that `broker_id` holds of topic-index.
 
-    watchers: delayed operations to look at when it changes. fetchers: fetches of followers, by broker id (leaders only).
+    watchers: delayed operations to check when it changes. fetchers: the followers' fetchers by broker id (leaders only).
     """
 
     __slots__ = (
@@ -141,25 +141,25 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """Since when this replica is here (ms), and what had been written to the partition before (bytes)."""
+        """When this replica was created (ms), and the bytes written to the partition before."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
         self.fetchers: dict[int, FollowerFetcher] = {}
         self.following: FollowerFetcher | None = None
-        """Its own fetches, while it follows."""
+        """The fetcher that copies the leader's records here, None while it does not follow."""
         self.watchers: dict[Watcher, None] = {}
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
         self.deletes = True
-        """Whether cleanup.policy lets records be deleted."""
+        """True if `cleanup.policy` lets records be deleted."""
         self.limits: TopicLimits
         self.down_converts = True
         self.retention = RetentionLimits()
         self.cleaning: CleaningLimits | None = None
-        """How it is compacted, None if it is not."""
+        """The limits of compaction, None if the topic is not compacted."""
         self.expiry: Expiry | None = None
-        """What retention found when it looked last."""
+        """The result of retention's latest look."""
         self._soon = soon
         self._on_isr = on_isr
         self._is_alive = is_alive
@@ -172,7 +172,7 @@ class Partition:
     # ---- roles ---------------------------------------------------------------------------------------------------------------
 
     def apply(self, state: PartitionState, now_ms: int) -> None:
-        """Take over what the controller decided. A new leader adds its epoch at once, before any write (E-3)."""
+        """Take over the controller's decision. A new leader adds its epoch at once, before any write (E-3)."""
         was_leader, old_epoch = self.is_leader, self.leader_epoch
         self.replicas = state.replicas
         self.isr = frozenset(state.isr)
@@ -182,7 +182,7 @@ class Partition:
         self.is_leader = state.leader == self.broker_id
         if self.is_leader and (not was_leader or old_epoch != state.leader_epoch):
             self.epoch_start_offset = self.log.log_end_offset
-            self.log.drop_uncommitted_high_watermark()  # elected uncleanly it may have heard of records that it never got
+            self.log.drop_uncommitted_high_watermark()  # elected uncleanly, it may know a high watermark of records that it never received
             self.log.lead(self.leader_epoch)
             self.followers = {
                 r: Follower(now_ms if r in self.isr else 0) for r in state.replicas if r != self.broker_id
@@ -203,16 +203,16 @@ class Partition:
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
-        """Error code for the epoch that a client believes in, -1 for none: 74 when it is older, 75 when newer, 0 (F-25, E-2, L-4)."""
+        """Return the error for a client's leader epoch (-1: none): 74 if it is older, 75 if newer, otherwise 0 (F-25, E-2, L-4)."""
         if current_leader_epoch == -1 or current_leader_epoch == self.leader_epoch:
             return 0
         older = current_leader_epoch < self.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
 
-    # ---- what a leader does --------------------------------------------------------------------------------------------------
+    # ---- leader --------------------------------------------------------------------------------------------------------------
 
     def check_in_sync(self) -> None:
-        """Raises KafkaError 19 when acks=-1 may not be taken now (P-7)."""
+        """Raise KafkaError 19 if the ISR is too small for acks=-1 (P-7)."""
         if len(self.isr) < self.effective_min_isr:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -220,7 +220,7 @@ class Partition:
             )
 
     def appended(self, now_ms: int) -> None:
-        """Records came into this leader's log."""
+        """Advance the high watermark after an append to this leader's log, and wake what waits for records."""
         if not self.followers:
             self.log.commit(self.log.log_end_offset)  # one replica is always its own ISR
             if self.watchers:
@@ -230,7 +230,7 @@ class Partition:
         self.changed()
 
     def follower_fetched(self, follower_id: int, offset: int, log_start_offset: int, now_ms: int) -> None:
-        """A follower asked for `offset`: it has all before it. May move the high watermark and let it into the ISR."""
+        """Note that a follower fetched at `offset`, so it has all records below. May advance the high watermark and extend the ISR."""
         follower = self.followers.get(follower_id)
         if follower is None:
             return
@@ -245,7 +245,7 @@ class Partition:
         return follower_end >= self.log.high_watermark and follower_end >= self.epoch_start_offset
 
     def advance_high_watermark(self, now_ms: int) -> bool:
-        """P-15: the smallest log end of the ISR and of those about to join it; stands still below the minimum ISR."""
+        """Raise the high watermark to the smallest log end of the ISR and joining followers, unless the ISR is too small (P-15)."""
         if len(self.isr) < self.effective_min_isr:
             return False
         lowest = self.log.log_end_offset
@@ -263,14 +263,14 @@ class Partition:
         return now_ms - follower.caught_up_ms <= self.lag_max_ms and self._is_alive(follower_id)
 
     def high_watermark_unknown(self) -> bool:
-        """KIP-207: a new leader whose high watermark has not reached the start of its epoch yet."""
+        """Return whether a new leader's high watermark has not reached the start of its epoch (KIP-207)."""
         return self.log.high_watermark < self.epoch_start_offset
 
     def delete_records_before(self, offset: int) -> int:
-        """Make `offset` (-1: the high watermark) the log start of this leader, for clients that ask (KIP-107); the offset meant.
+        """Raise this leader's log start to `offset` (-1: the high watermark) for DeleteRecords (KIP-107). Returns the offset.
 
-        Raises KafkaError 44 where records are only compacted, 1 for what is negative or above the high watermark, 56 when the disk
-        is full.
+        Raises KafkaError 44 if records are only compacted, 1 for an offset below 0 or above the high watermark, 56 if the disk is
+        full.
         """
         if not self.deletes:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {self.topic} does not delete.")
@@ -286,12 +286,12 @@ class Partition:
         return meant
 
     def low_watermark(self) -> int:
-        """The smallest log start of the leader and of all live followers, -1 while one has not told (`lowWatermarkIfLeader`)."""
+        """Return the smallest log start of all live replicas, -1 while one is unknown (`lowWatermarkIfLeader`)."""
         starts = [f.log_start_offset for i, f in self.followers.items() if self._is_alive(i)]
         return min([self.log.log_start_offset, *starts])
 
     def first_lag_expiry_ms(self) -> int | None:
-        """When the first in-sync follower will have lagged too long, if it goes on lagging."""
+        """Return when the first lagging in-sync follower will have lagged too long, None if none lags."""
         end = self.log.log_end_offset
         due = [
             f.caught_up_ms + self.lag_max_ms + 1
@@ -301,7 +301,7 @@ class Partition:
         return min(due, default=None)
 
     def shrink_isr(self, now_ms: int) -> None:
-        """Put out whoever has not been caught up for longer than replica.lag.time.max.ms (`Partition.maybeShrinkIsr`)."""
+        """Remove followers from the ISR that lag for more than replica.lag.time.max.ms (`Partition.maybeShrinkIsr`)."""
         for fetcher in self.fetchers.values():
             fetcher.note_idle_fetches(now_ms)
         end = self.log.log_end_offset
@@ -314,20 +314,20 @@ class Partition:
             self._on_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Retention has raised this replica's log start (N-15): a follower's leader hears of it."""
+        """React to a log start that retention raised: a follower reports it with its next fetch (N-15)."""
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
-        """Bytes a second that producers wrote to the partition since this replica is here; only a leader is asked."""
+        """Return the bytes per second that producers wrote to the partition since this replica was created. For leaders only."""
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 
-    # ---- who waits -----------------------------------------------------------------------------------------------------------
+    # ---- parked requests -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Log end, high watermark, leadership or existence moved: let followers and parked operations look, in this turn."""
+        """Let followers and parked requests check this partition in this turn, because an offset or its leadership changed."""
         if not self._woken and (self.watchers or self.fetchers):
             self._woken = True
             self._soon(self._wake)
