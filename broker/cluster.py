@@ -27,6 +27,7 @@ from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import BrokerState, Image
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.observe.journal import Journal
+from kafkaproto.broker.observe.throttle_log import ThrottleLog
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
 from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
@@ -39,10 +40,12 @@ from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock, SystemClock
+from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkaproto.broker.observe.journal_topic import JournalTopic
     from kafkaproto.broker.observe.recorder import Recorder
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
 
@@ -106,7 +109,12 @@ class Cluster:
         self.rng = Random(seed)
         self.timers = Timers()
         self.actions = ActionQueue(self.clock.now_ms())
+        self.events = Events()
         self.journal = Journal()
+        self.journal_topic: JournalTopic | None = None
+        self._recorder: Recorder | None = None
+        for observer in (self.journal, ThrottleLog()):
+            self.events.attach(observer)
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)
         self.delays_responses = release.delays_responses(release_name)
@@ -119,7 +127,7 @@ class Cluster:
             )
         self.budget = MemoryBudget(memory_bytes)
         self.quota_store = ClientQuotaStore()
-        self.quota_store.subscribe(self._record_quota)
+        self.quota_store.subscribe(self._quota_changed)
         self.mutations = self._new_mutations()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.persistence: ClusterPersistence | None = None
@@ -148,7 +156,8 @@ class Cluster:
         from kafkaproto.broker.observe.journal_topic import JournalTopic  # most clusters have none and start without it
 
         try:
-            self.journal.publisher = JournalTopic(self, name)
+            self.journal_topic = JournalTopic(self, name)
+            self.events.attach(self.journal_topic)
         except KafkaError as error:
             raise ConfigError(f"the journal cannot be topic {name!r}: {error.message}") from None
 
@@ -204,7 +213,7 @@ class Cluster:
             strict_kip=self.strict_kip,
             change_isr=self._change_isr,
             peers=self._running_replicas,
-            log_moved=self._record_log,
+            log_moved=self._log_moved,
         )
         return Node(broker_id, self, config, replicas, Random(self.rng.getrandbits(64)))
 
@@ -300,7 +309,8 @@ class Cluster:
         self._broker_changed(node, "started")
 
     def _broker_changed(self, node: Node, what: str) -> None:
-        self.journal.event(self.actions.now_ms, node.broker_id, "broker", state=what)
+        if self.events.noted is not None:
+            self.events.noted(self.actions.now_ms, node.broker_id, "broker", {"state": what})
         for listener in self.on_broker_change:
             listener(node)
 
@@ -331,7 +341,7 @@ class Cluster:
             if node.running:
                 node.replicas.apply_roles(new, changed)
         self._follow_everywhere(changed)
-        self._journal_leaders(old, new, changed)
+        self._report_topics(old, new, changed)
         for name in changed:
             if name not in new.topics:
                 self.groups.commits.forget_topic(name)
@@ -341,28 +351,29 @@ class Cluster:
             if node.running:
                 node.replicas.apply_following(topics)
 
-    def _journal_leaders(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+    def _report_topics(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+        events, now_ms = self.events, self.actions.now_ms
         for name in changed:
             before, after = old.topics.get(name), new.topics.get(name)
-            if self.journal.recorder is not None:
-                self.journal.recorder.topic_became(self.actions.now_ms, before, after)
-            if before is None or after is None:
+            if events.topic_changed is not None:
+                events.topic_changed(before, after, now_ms)
+            if before is None or after is None or events.noted is None:
                 continue
             for was, now in zip(before.partitions, after.partitions, strict=False):
                 facts = {"topic": name, "partition": now.index}
                 if was.leader_epoch != now.leader_epoch:
-                    facts_leader = {**facts, "leader": now.leader, "leader_epoch": now.leader_epoch}
-                    self.journal.event(self.actions.now_ms, now.leader, "leader", **facts_leader)
+                    leader = {**facts, "leader": now.leader, "leader_epoch": now.leader_epoch}
+                    events.noted(now_ms, now.leader, "leader", leader)
                 if was.isr != now.isr:
-                    self.journal.event(self.actions.now_ms, now.leader, "isr", **facts, isr=list(now.isr))
+                    events.noted(now_ms, now.leader, "isr", {**facts, "isr": list(now.isr)})
 
-    def _record_log(self, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
-        if self.journal.recorder is not None:
-            self.journal.recorder.log(self.actions.now_ms, broker_id, topic, index, what, before, after)
+    def _log_moved(self, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
+        if self.events.log_truncated is not None:
+            self.events.log_truncated(broker_id, topic, index, what, before, after, self.actions.now_ms)
 
-    def _record_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        if self.journal.recorder is not None:
-            self.journal.recorder.quota(self.actions.now_ms, entity, key, value)
+    def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        if self.events.quota_changed is not None:
+            self.events.quota_changed(entity, key, value, self.actions.now_ms)
 
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
@@ -408,13 +419,18 @@ class Cluster:
         self.controller.create_topic(topic)
 
     def record(self, recorder: Recorder | None) -> None:
-        """Tell somebody of all traffic from now on; None: nobody any more. Who was told before has its end: one that has ended raises
-        ValueError here."""
+        """Record all traffic with `recorder`, or stop recording if it is None. Ends the previous recorder.
+
+        Raises ValueError if `recorder` has already ended.
+        """
         if recorder is not None and recorder.ended:
             raise ValueError("this recorder has ended with its trace: make another")
-        before, self.journal.recorder = self.journal.recorder, recorder
+        before, self._recorder = self._recorder, recorder
+        if before is not None:
+            self.events.detach(before)
+        if recorder is not None:
+            self.events.attach(recorder)
         for node in self.nodes:
-            node.recorder = recorder
             node.replicas.watch(None if recorder is None else partial(recorder.watch, self.actions))
         if before is not None and before is not recorder:
             before.end()
@@ -436,8 +452,8 @@ class Cluster:
     def close(self) -> None:
         """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
         if self.persistence is not None:
-            if self.journal.publisher is not None:
-                self.journal.publisher.flush(self.now_ms())
+            if self.journal_topic is not None:
+                self.journal_topic.flush(self.now_ms())
             self.persistence.close()
         self.stores.close()
 
@@ -466,9 +482,8 @@ class Cluster:
         self._apply_static_quotas()
         self.actions.run(self.actions.now_ms)
         self.log_manager.rest()
-        self.journal.clear()
-        if self.journal.publisher is not None:
-            self.journal.publisher.begin()
+        if self.events.cleared is not None:
+            self.events.cleared(self.actions.now_ms)
         if self.persistence is not None:
             self.persistence.metadata_log.refresh()
 

@@ -17,7 +17,6 @@ from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.fetch.session import SessionCache
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.network.acceptor import Acceptor
-from kafkaproto.broker.observe.journal import Journal
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.quota.forced import ForcedThrottles
@@ -25,11 +24,11 @@ from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock
+from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from kafkaproto.broker.cluster import Cluster
-    from kafkaproto.broker.observe.recorder import Recorder
 
 logger = logging.getLogger("kafkaproto.node")
 
@@ -74,12 +73,10 @@ class Node:
         self.replicas = replicas
         self.timers: Timers = cluster.timers
         self.actions: ActionQueue = cluster.actions
-        self.journal: Journal = cluster.journal
+        self.events: Events = cluster.events
         self.forced: ForcedThrottles = cluster.forced_throttles
         self.delays_responses = cluster.delays_responses
         self.clock: Clock = cluster.clock
-        self.recorder: Recorder | None = None
-        """Who records the traffic, if anybody does."""
         self.running = True
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
@@ -154,30 +151,22 @@ class Node:
         return found
 
     def _note_caller(self, kind: str, now_ms: int, facts: dict[str, Any]) -> None:
-        self.journal.event(now_ms, self.broker_id, kind, **facts)
+        if self.events.noted is not None:
+            self.events.noted(now_ms, self.broker_id, kind, facts)
 
     def joined(self, connection: OpenConnection) -> None:
         self.connections[connection.connection_id] = connection
         self.connection_quotas.entered(connection.listener_name, connection.client_address)
         self._drop_surplus()
-        if self.recorder is not None:
-            facts = {"connection": connection.connection_id, "listener": connection.listener_name}
-            self.recorder.event(
-                self.actions.now_ms,
-                self.broker_id,
-                "opened",
-                {**facts, "peer": connection.client_address, "principal": connection.principal},
-            )
+        if self.events.connection_opened is not None:
+            self.events.connection_opened(self.broker_id, connection, self.actions.now_ms)
 
     def left(self, connection: OpenConnection, why: str) -> None:
         del self.connections[connection.connection_id]
         self.connection_quotas.left(connection.listener_name, connection.client_address)
         self._let_in_soon()
-        if self.journal.publisher is not None:
-            self.journal.publisher.left(connection.connection_id)
-        if self.recorder is not None:
-            facts = {"connection": connection.connection_id, "why": why}
-            self.recorder.event(self.actions.now_ms, self.broker_id, "closed", facts)
+        if self.events.connection_closed is not None:
+            self.events.connection_closed(self.broker_id, connection, why, self.actions.now_ms)
 
     def settings_changed(self) -> None:
         self.connection_quotas.settings_changed()

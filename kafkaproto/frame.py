@@ -69,3 +69,15 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
         yield spliced
         if next_position > position:
             yield view[position:next_position]
+
+
+class LeftOut:
+    """Records that the encoder leaves out and reports among its splices: as bytes of their own it would write them."""
+
+    __slots__ = ("records",)
+
+    def __init__(self, records: bytes | bytearray | memoryview) -> None:
+        self.records = records
+
+    def __len__(self) -> int:
+        return len(self.records)

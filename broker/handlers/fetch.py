@@ -105,7 +105,8 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         return answer.build(results, now_ms)
     operation = DelayedOperation(delayed.abandon)
     delayed.park(node.timers, now_ms + params.max_wait_ms)
-    node.journal.event(now_ms, node.broker_id, "parked", api="Fetch", client_id=context.client_id)
+    if node.events.noted is not None:
+        node.events.noted(now_ms, node.broker_id, "parked", {"api": "Fetch", "client_id": context.client_id})
     return operation
 
 
@@ -244,7 +245,7 @@ class _Answer:
         if self._context.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
             _name_leaders(self._context, message)
 
-        publisher = self._context.node.journal.publisher
+        events = self._context.node.events
 
         def accepted() -> None:
             answer = self._session.commit(paired, now_ms)
@@ -252,12 +253,12 @@ class _Answer:
             if self._params.from_follower:
                 self._told(results)
                 self._count_throttled(message, now_ms)
-            elif publisher is not None:
-                publisher.fetched(self._context, self._fetches, results, sent=True)
+            elif events.records_read is not None:
+                events.records_read(self._context, self._fetches, results, True)
 
         def emptied() -> FetchResponse:
-            if publisher is not None:
-                publisher.fetched(self._context, self._fetches, results, sent=False)
+            if events.records_read is not None:
+                events.records_read(self._context, self._fetches, results, False)
             answer = self._session.throttled()
             return FetchResponse(session_id=answer.session_id, error_code=int(answer.error_code))
 

@@ -35,15 +35,9 @@ def join_group(context: RequestContext, request: JoinGroupRequest) -> Response |
         operation.complete(lambda: _response(context, result), at_ms)
 
     node.cluster.groups.join(_asked(context, request), context.now_ms, reply)
-    if not operation.done:
-        node.journal.event(
-            context.now_ms,
-            node.broker_id,
-            "parked",
-            api="JoinGroup",
-            client_id=context.client_id,
-            group=request.group_id,
-        )
+    if not operation.done and node.events.noted is not None:
+        facts = {"api": "JoinGroup", "client_id": context.client_id, "group": request.group_id}
+        node.events.noted(context.now_ms, node.broker_id, "parked", facts)
     return operation
 
 

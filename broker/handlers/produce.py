@@ -151,8 +151,8 @@ def _append(
     except StorageError as error:
         node.complain("records cannot be stored", error, context.now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
-    if appended.is_new and node.journal.publisher is not None:
-        node.journal.publisher.produced(context, topic, data.index, appended.end_offset)
+    if appended.is_new and node.events.records_appended is not None:
+        node.events.records_appended(context, topic, data.index, appended.end_offset)
     answer = PartitionProduceResponse(
         data.index,
         0,

@@ -34,15 +34,9 @@ def sync_group(context: RequestContext, request: SyncGroupRequest) -> Response |
         operation.complete(lambda: _response(result), at_ms)
 
     node.cluster.groups.sync(_asked(request), context.now_ms, reply)
-    if not operation.done:
-        node.journal.event(
-            context.now_ms,
-            node.broker_id,
-            "parked",
-            api="SyncGroup",
-            client_id=context.client_id,
-            group=request.group_id,
-        )
+    if not operation.done and node.events.noted is not None:
+        facts = {"api": "SyncGroup", "client_id": context.client_id, "group": request.group_id}
+        node.events.noted(context.now_ms, node.broker_id, "parked", facts)
     return operation
 
 

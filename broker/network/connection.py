@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 from kafkaproto.broker.network.frames import BufferPool, FrameError, FrameReader
 from kafkaproto.broker.network.mute import MuteEvent, MuteState, after
 from kafkaproto.broker.requests import pipeline
-from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.broker.runtime.timers import Timer
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
-    from kafkaproto.broker.observe.recorder import Traced
+    from kafkaproto.broker.requests.registry import RequestContext
 
 logger = logging.getLogger("kafkaproto.connection")
 
@@ -64,7 +63,7 @@ class Connection:
         self.client_address = client_address
         self.principal = "ANONYMOUS"
         self.received_ns = 0
-        self.outgoing: Traced | None = None
+        self.exchange: RequestContext | None = None
         self.state = MuteState.NOT_MUTED
         self.parked: pipeline.Waiting | None = None
         self.closed = False
@@ -93,8 +92,8 @@ class Connection:
     def received(self, count: int, now_ms: int) -> None:
         """`count` bytes came into the buffer that `get_buffer` gave."""
         self._active_ms = now_ms
-        if self.node.recorder is not None:
-            self.received_ns = monotonic_ns()
+        if self.node.events.bytes_received is not None:
+            self.node.events.bytes_received(self)
         self._frames.received(count)
         self._work(now_ms)
 
@@ -142,7 +141,7 @@ class Connection:
         frames = self._frames
         if self.closed:
             self._abandon()  # its handler may have parked it since
-            self._record_unsent()
+            self._lose_response()
             frames.release()
             return
         frames.keep_rest()
@@ -167,7 +166,7 @@ class Connection:
         """The request in progress is done. None: no bytes go back (acks=0). The throttle starts before the response is written (T-6)."""
         self.parked = None
         if self.closed:
-            self._record_unsent()
+            self._lose_response()
             return
         self._close_after_write = close
         if throttle_ms > 0:
@@ -183,10 +182,9 @@ class Connection:
         if self.closed:
             return
         self._active_ms = now_ms
-        outgoing = self.outgoing
-        if outgoing is not None:
-            self.outgoing = None
-            outgoing.recorder.done(outgoing)
+        if self.node.events.response_sent is not None and self.exchange is not None:
+            self.node.events.response_sent(self.exchange)
+        self.exchange = None
         self.state = after(self.state, MuteEvent.RESPONSE_SENT)
         if self._close_after_write:
             self.close("a produce with acks=0 failed")
@@ -196,7 +194,8 @@ class Connection:
     def _throttle_over(self, now_ms: int) -> None:
         self._throttle_timer = None
         if not self.closed:
-            self.node.journal.throttle_ended(self.connection_id, now_ms)
+            if self.node.events.throttle_ended is not None:
+                self.node.events.throttle_ended(self.connection_id, now_ms)
             self.state = after(self.state, MuteEvent.THROTTLE_ENDED)
             self._work(now_ms)
 
@@ -221,11 +220,12 @@ class Connection:
     def _forget(self, why: str) -> None:
         self.closed = True
         if not self._working:  # else its handler may still answer, to nobody
-            self._record_unsent()
+            self._lose_response()
         self.node.left(self, why)
         if self._throttle_timer is not None:
             self._throttle_timer.cancel()
-            self.node.journal.throttle_ended(self.connection_id, self.node.actions.now_ms)
+            if self.node.events.throttle_ended is not None:
+                self.node.events.throttle_ended(self.connection_id, self.node.actions.now_ms)
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         self._abandon()
@@ -237,11 +237,11 @@ class Connection:
             self.parked.abandon()
             self.parked = None
 
-    def _record_unsent(self) -> None:
-        """The answer of the request in progress did not get out, or there will be none."""
-        outgoing, self.outgoing = self.outgoing, None
-        if outgoing is not None:
-            outgoing.recorder.unsent(outgoing)
+    def _lose_response(self) -> None:
+        """Report that the response of the request in progress was not sent, or that there will be none."""
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None and self.node.events.response_lost is not None:
+            self.node.events.response_lost(exchange, self.node.actions.now_ms)
 
     def _watch_idle(self, now_ms: int) -> None:
         """T-11: neither a mute nor a request in progress keeps an idle connection open."""

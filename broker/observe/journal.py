@@ -6,18 +6,16 @@ Holds facts, never frames or records, so that a long run costs no more than a sh
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.observe.throttle_log import ThrottleLog
 from kafkaproto.broker.quota.forced import ForcedThrottle, api_key
+from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.observe.journal_topic import JournalTopic
-    from kafkaproto.broker.observe.recorder import Recorder
     from kafkaproto.broker.quota.sensors import ThrottleReason
     from kafkaproto.broker.requests.registry import RequestContext
 
@@ -87,7 +85,23 @@ def api_name(api_key: int) -> str:
     return APIS[api_key].name
 
 
-class Journal:
+def throttle_of(exchange: RequestContext, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
+    """Return the decision to throttle a request that is on its way."""
+    return ThrottleSeen(
+        exchange.now_ms,
+        exchange.node.broker_id,
+        exchange.peer.connection_id,
+        exchange.client_id,
+        exchange.api_key,
+        exchange.api_version,
+        exchange.correlation_id,
+        throttle_ms,
+        reason,
+        held,
+    )
+
+
+class Journal(Observer):
     """`requests()`, `throttles()`, `events()` read it, oldest first; `total` counts everything ever noted."""
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
@@ -95,81 +109,60 @@ class Journal:
         self._throttles: deque[ThrottleSeen] = deque(maxlen=capacity)
         self._events: deque[EventSeen] = deque(maxlen=capacity)
         self._going_on: dict[int, ThrottleSeen] = {}
-        self._throttle_log = ThrottleLog()
         self.total = 0
-        self.recorder: Recorder | None = None
-        """Is told of everything that is not a request."""
-        self.publisher: JournalTopic | None = None
-        """Who makes a topic of it, if anybody does."""
-        self.watchers: list[Callable[[], None]] = []
-        """Called after each entry, while somebody waits for one."""
 
-    def request(self, context: RequestContext, throttle_time_ms: int, response_bytes: int) -> None:
-        peer = context.peer
+    def response_ready(
+        self,
+        exchange: RequestContext,
+        out: bytearray,
+        splices: Sequence[tuple[int, Any]],
+        size_bytes: int,
+        throttle_ms: int,
+        held: bool,
+    ) -> None:
+        peer = exchange.peer
         # A plain tuple in the order of RequestSeen: every request pays for this line, readers make the rest.
         self._requests.append(
             (
-                context.now_ms,
-                context.node.broker_id,
+                exchange.now_ms,
+                exchange.node.broker_id,
                 peer.connection_id,
                 peer.client_address,
-                context.client_id,
-                context.api_key,
-                context.api_version,
-                context.correlation_id,
-                context.size_bytes,
-                response_bytes,
-                throttle_time_ms,
+                exchange.client_id,
+                exchange.api_key,
+                exchange.api_version,
+                exchange.correlation_id,
+                exchange.size_bytes,
+                size_bytes,
+                throttle_ms,
             )
         )
         self.total += 1
-        if self.watchers:
-            self._tell()
 
-    def throttle(self, context: RequestContext, throttle_ms: int, reason: Reason, held: bool = False) -> None:
-        seen = ThrottleSeen(
-            context.now_ms,
-            context.node.broker_id,
-            context.peer.connection_id,
-            context.client_id,
-            context.api_key,
-            context.api_version,
-            context.correlation_id,
-            throttle_ms,
-            reason,
-            held,
-        )
+    def request_unanswered(self, exchange: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
+        self.response_ready(exchange, bytearray(), (), 0, throttle_ms, held)
+
+    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Reason, held: bool) -> None:
+        seen = throttle_of(exchange, throttle_ms, reason, held)
         self._throttles.append(seen)
         self._going_on[seen.connection_id] = seen
-        self._throttle_log.note(seen)
-        if self.recorder is not None:
-            self.recorder.throttle(context, seen)
-        if self.publisher is not None:
-            self.publisher.throttled(seen)
-        self._noted()
+        self.total += 1
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
-        """The connection is read again, its held answer goes out, or it is closed."""
         seen = self._going_on.pop(connection_id, None)
         if seen is not None:
             seen.ended_ms = now_ms
-            self._noted()
+            self.total += 1
 
-    def event(self, at_ms: int, broker_id: int, kind: str, **facts: Any) -> None:
-        self._events.append(EventSeen(at_ms, broker_id, kind, facts))
-        if self.recorder is not None:
-            self.recorder.event(at_ms, broker_id, kind, facts)
-        if self.publisher is not None:
-            self.publisher.event(at_ms, broker_id, kind, facts)
-        self._noted()
-
-    def _noted(self) -> None:
+    def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
+        self._events.append(EventSeen(now_ms, broker_id, kind, dict(facts)))
         self.total += 1
-        self._tell()
 
-    def _tell(self) -> None:
-        for watcher in tuple(self.watchers):
-            watcher()
+    def cleared(self, now_ms: int) -> None:
+        self._requests.clear()
+        self._throttles.clear()
+        self._going_on.clear()
+        self._events.clear()
 
     def requests(
         self, api: str | None = None, client_id: str | None = None, broker: int | None = None
@@ -205,9 +198,3 @@ class Journal:
     def latest(self, count: int) -> Iterator[RequestSeen]:
         """The newest `count` requests, newest first: what a failing test prints."""
         return map(RequestSeen._make, islice(reversed(self._requests), count))
-
-    def clear(self) -> None:
-        self._requests.clear()
-        self._throttles.clear()
-        self._going_on.clear()
-        self._events.clear()

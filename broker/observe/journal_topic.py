@@ -21,19 +21,20 @@ journal would otherwise make it grow.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.metadata.image import NO_LEADER
+from kafkaproto.broker.observe.journal import throttle_of
+from kafkaproto.broker.runtime.events import Observer
 from kafkaproto.records.batch import NewRecord, build_batch
 
 if TYPE_CHECKING:
     from kafkaproto.broker.cluster import Cluster
     from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
-    from kafkaproto.broker.observe.journal import ThrottleSeen
-    from kafkaproto.broker.requests.registry import RequestContext
+    from kafkaproto.broker.requests.registry import Peer, RequestContext
     from kafkaproto.broker.runtime.timers import Timer
 
 DEFAULT_TOPIC = "__journal"
@@ -91,7 +92,7 @@ class Reached:
         self._count = 0
 
 
-class JournalTopic:
+class JournalTopic(Observer):
     """Collects, and appends every `EVERY_MS` of the cluster's clock. name: of the topic, which is made here when it is not there.
 
     Raises KafkaError when it cannot be made.
@@ -127,11 +128,13 @@ class JournalTopic:
 
     # ---- what is told --------------------------------------------------------------------------------------------------------
 
-    def begun(self, context: RequestContext, request: Any) -> None:
-        """A request was decoded. Who names this topic reads it."""
+    def request_begun(
+        self, exchange: RequestContext, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any
+    ) -> None:
+        # A connection that names this topic reads it.
         topics = getattr(request, "topics", None) or getattr(request, "topic_data", None)
-        if topics and context.peer.connection_id not in self._readers and self._is_named(topics):
-            self._readers.add(context.peer.connection_id)
+        if topics and exchange.peer.connection_id not in self._readers and self._is_named(topics):
+            self._readers.add(exchange.peer.connection_id)
 
     def _is_named(self, topics: Sequence[Any]) -> bool:
         own = self._cluster.controller.image.topics.get(self.name)
@@ -144,52 +147,51 @@ class JournalTopic:
                 return True
         return False
 
-    def left(self, connection_id: int) -> None:
-        """A connection is gone."""
-        self._readers.discard(connection_id)
+    def connection_closed(self, broker_id: int, connection: Peer, why: str, now_ms: int) -> None:
+        self._readers.discard(connection.connection_id)
 
-    def throttled(self, seen: ThrottleSeen) -> None:
-        """A decision to throttle."""
+    def cleared(self, now_ms: int) -> None:
+        self.begin()
+
+    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Any, held: bool) -> None:
+        seen = throttle_of(exchange, throttle_ms, reason, held)
         if seen.connection_id in self._readers:
             return
-        reason = seen.reason
         entity = getattr(reason, "entity", None)
         facts = {"client_id": seen.client_id, "api": seen.api, "throttle_ms": seen.throttle_time_ms, "held": seen.held}
         facts |= {name: getattr(reason, name, None) for name in _REASON}
         facts["entity"] = None if entity is None else str(entity)
         self._note("throttle", seen.at_ms, seen.broker_id, facts)
 
-    def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
-        """Anything that the journal notes; what is published of it are leaders, in-sync replicas and brokers, of others than itself."""
+    def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
+        # Changes of leaders, in-sync replicas and brokers are published, those of this topic itself are not.
         if kind in PUBLISHED and facts.get("topic") != self.name:
-            self._note(kind, at_ms, broker_id, facts)
+            self._note(kind, now_ms, broker_id, facts)
         elif kind in PUBLISHED and self._is_waiting:
-            self._arm(at_ms)  # somebody may lead again
+            self._arm(now_ms)  # somebody may lead again
 
-    def fetched(
+    def records_read(
         self,
-        context: RequestContext,
+        exchange: RequestContext,
         fetches: Sequence[PartitionFetch],
         results: Sequence[PartitionRead],
-        sent: bool,
+        delivered: bool,
     ) -> None:
-        """A consumer is answered. sent: with its records; else the fetch was throttled, and it will ask for the same again."""
-        if context.peer.connection_id in self._readers:
+        if exchange.peer.connection_id in self._readers:
             return
         for one, read in zip(fetches, results, strict=True):
             if not read.error_code:
-                partition = context.node.replicas.find(one.topic, one.index) if sent else None
+                partition = exchange.node.replicas.find(one.topic, one.index) if delivered else None
                 end = one.offset if partition is None else partition.log.offset_behind(one.offset, read.size_bytes)
-                client_id, broker_id = context.client_id, context.node.broker_id
-                self._reached.note(one.topic, one.index, client_id, broker_id, context.peer.connection_id, end)
+                client_id, broker_id = exchange.client_id, exchange.node.broker_id
+                self._reached.note(one.topic, one.index, client_id, broker_id, exchange.peer.connection_id, end)
                 place = ("fetched", client_id, broker_id, one.topic, one.index)
-                self._position(place, context.now_ms, {"next_offset": end, "high_watermark": read.high_watermark})
+                self._position(place, exchange.now_ms, {"next_offset": end, "high_watermark": read.high_watermark})
 
-    def produced(self, context: RequestContext, topic: str, index: int, end_offset: int) -> None:
-        """Records were appended for a client."""
-        if context.peer.connection_id not in self._readers:
-            place = ("produced", context.client_id, context.node.broker_id, topic, index)
-            self._position(place, context.now_ms, {"end_offset": end_offset})
+    def records_appended(self, exchange: RequestContext, topic: str, index: int, end_offset: int) -> None:
+        if exchange.peer.connection_id not in self._readers:
+            place = ("produced", exchange.client_id, exchange.node.broker_id, topic, index)
+            self._position(place, exchange.now_ms, {"end_offset": end_offset})
 
     # ---- what waits ----------------------------------------------------------------------------------------------------------
 
@@ -197,7 +199,7 @@ class JournalTopic:
     def _is_waiting(self) -> bool:
         return bool(self._entries or self._positions or self._untold)
 
-    def _note(self, kind: str, at_ms: int, broker_id: int, facts: dict[str, Any]) -> None:
+    def _note(self, kind: str, at_ms: int, broker_id: int, facts: Mapping[str, Any]) -> None:
         if self._has_room(at_ms):
             key = facts.get("client_id")
             value = {"v": VERSION, "kind": kind, "at_ms": at_ms, "broker": broker_id, **facts}

@@ -11,18 +11,18 @@ import itertools
 import logging
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkaproto.api import ApiKey, Codec, codec
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.log.files import FileRange
-from kafkaproto.broker.requests.registry import RequestContext
 from kafkaproto.broker.runtime.clock import monotonic_ns
+from kafkaproto.broker.runtime.events import Observer
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
-from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
+from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, batch_heads, cut
 from kafkaproto.trace.format import (
     ANSWERED,
     BEGINS,
@@ -39,15 +39,14 @@ from kafkaproto.trace.format import (
     state,
     state_of_one,
 )
-from kafkaproto.trace.frames import cut_produce, cut_request, cut_unhandled, is_silent, without_records
+from kafkaproto.trace.frames import cut_produce, cut_request, cut_unhandled, is_silent
 
 if TYPE_CHECKING:
     from kafkaproto.broker.metadata.image import Topic
-    from kafkaproto.broker.node import Node
-    from kafkaproto.broker.observe.journal import ThrottleSeen
+    from kafkaproto.broker.network.connection import Connection
     from kafkaproto.broker.quota.entities import QuotaEntity
     from kafkaproto.broker.replication.partition import Partition
-    from kafkaproto.broker.requests.registry import Peer
+    from kafkaproto.broker.requests.registry import Peer, RequestContext
     from kafkaproto.broker.runtime.actions import ActionQueue
 
 logger = logging.getLogger("kafkaproto.trace")
@@ -62,18 +61,15 @@ LARGE_BATCH_BYTES = 8 * 1024
 """Of batches from this size on only the headers are read."""
 
 
-Told = tuple["Node", "Peer", int, int, int, str | None, int, int]
-"""What a `RequestContext` is made of, in its order."""
+class Traced:
+    """What a recorder keeps of one exchange until its response is out; it lies in the exchange's slot `recording`.
 
-
-class Traced(RequestContext):
-    """One request on its way: what the trace of `recorder` has of it until it is answered, and its answer until that is out.
-
-    Made by `Recorder.begun` alone. kept: what is left of its frame, and how long its records were. ready_ns: 0: its answer is not made; what
-    follows is told then. out: its answer with its length, and without what `splices` put into it.
+    kept: what is left of the request's frame, and the lengths of its records. wait_ns: time in purgatory, negative while it lasts. ready_ns: 0
+    until the response is made; the attributes after it are set then. out: the response with its length, without what `splices` put into it.
     """
 
     __slots__ = (
+        "exchange",
         "flags",
         "handled_ms",
         "handled_ns",
@@ -88,7 +84,7 @@ class Traced(RequestContext):
         "throttle_ms",
         "wait_ns",
     )
-    traced = True
+    exchange: RequestContext
     recorder: Recorder
     seq: int
     received_ns: int
@@ -103,30 +99,9 @@ class Traced(RequestContext):
     out: Buffer
     splices: Sequence[tuple[int, Any]]
 
-    def parked(self) -> None:
-        self.wait_ns = -monotonic_ns()
-
-    def woken(self) -> None:
-        if self.wait_ns < 0:
-            self.wait_ns += monotonic_ns()
-
-    def answered(self, out: bytearray, splices: Sequence[tuple[int, Any]], throttle_ms: int, held: bool) -> None:
-        self.ready_ns = monotonic_ns()
-        self.throttle_ms = throttle_ms
-        self.flags = _ANSWERED_AND_HELD if held else ANSWERED
-        self.out = out
-        self.splices = splices
-
-    def unanswered(self, throttle_ms: int, closes: bool, held: bool) -> None:
-        self.ready_ns = monotonic_ns()
-        self.throttle_ms = throttle_ms
-        self.flags = (CLOSES if closes else 0) | (HELD if held else 0)
-        self.out = _NO_ANSWER
-        self.splices = ()
-
     @property
-    def silent(self) -> bool:
-        """It awaits no answer, as far as can be read from what is kept."""
+    def is_silent(self) -> bool:
+        """Whether the request awaits no response, as far as the part of it that is kept tells."""
         return is_silent(*cut_request(self.kept[0]))
 
 
@@ -136,13 +111,15 @@ Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 """An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what, its number second."""
 
 
-class Recorder:
+class Recorder(Observer):
     """sink: takes entries as the file has them, in one piece, and how many they are. They are packed on the loop: a thread that did it would
     take the interpreter from the loop for longer, and hold more.
 
     together: how many entries wait until all are packed, one after the other, which takes half the time that it would between two requests.
     `flush` is for who cannot wait for more of them.
     """
+
+    wants_records_apart = True
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int = 1) -> None:
         self._sink = sink
@@ -185,32 +162,64 @@ class Recorder:
     def _keep_packed(self, one: bytes) -> None:
         self._keep(one, len(one))
 
-    def begun(self, told: Told, api: Codec | None, frame: memoryview, body_at: int, end: int, request: Any) -> Traced:
-        """A request was decoded, and its handler is about to begin, with the context that is returned. `frame` is not kept.
+    def bytes_received(self, connection: Connection) -> None:
+        connection.received_ns = monotonic_ns()
 
-        told: what a context is made of. end: where the message ends. api: None where no handler is given it, as its version is not offered,
-        and it is about to be answered all the same (KIP-511).
-        """
+    def request_begun(
+        self, exchange: RequestContext, api: Codec | None, frame: memoryview, body_at: int, body_end: int, request: Any
+    ) -> None:
         handled_ns = monotonic_ns()
-        traced = Traced(*told)
+        exchange.recording = traced = Traced()
         if api is None:
             traced.kept = cut_unhandled(frame)
         elif api.key == _PRODUCE:
-            traced.kept = cut_produce(api, frame, body_at, end, request)
+            traced.kept = cut_produce(api, frame, body_at, body_end, request)
         else:
             traced.kept = bytes(frame), ()
-        peer = traced.peer
+        traced.exchange = exchange
         traced.recorder = self
         traced.seq = next(self._seq)
-        traced.received_ns = peer.received_ns or handled_ns
+        traced.received_ns = exchange.peer.received_ns or handled_ns
         traced.handled_ns = handled_ns
-        traced.handled_ms = traced.now_ms
+        traced.handled_ms = exchange.now_ms
         traced.wait_ns = traced.ready_ns = 0
-        peer.outgoing = traced
-        return traced
 
-    def refused(self, broker_id: int, peer: Peer, frame: memoryview, now_ms: int, why: str) -> None:
-        """A request gets no answer but the end of its connection."""
+    def request_parked(self, exchange: RequestContext) -> None:
+        if exchange.recording is not None:
+            exchange.recording.wait_ns = -monotonic_ns()
+
+    def request_completed(self, exchange: RequestContext) -> None:
+        traced = exchange.recording
+        if traced is not None and traced.wait_ns < 0:
+            traced.wait_ns += monotonic_ns()
+
+    def response_ready(
+        self,
+        exchange: RequestContext,
+        out: bytearray,
+        splices: Sequence[tuple[int, Any]],
+        size_bytes: int,
+        throttle_ms: int,
+        held: bool,
+    ) -> None:
+        traced = exchange.recording
+        if traced is not None:
+            traced.ready_ns = monotonic_ns()
+            traced.throttle_ms = throttle_ms
+            traced.flags = _ANSWERED_AND_HELD if held else ANSWERED
+            traced.out = out
+            traced.splices = splices
+
+    def request_unanswered(self, exchange: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
+        traced = exchange.recording
+        if traced is not None:
+            traced.ready_ns = monotonic_ns()
+            traced.throttle_ms = throttle_ms
+            traced.flags = (CLOSES if closes else 0) | (HELD if held else 0)
+            traced.out = _NO_ANSWER
+            traced.splices = ()
+
+    def request_refused(self, broker_id: int, peer: Peer, frame: memoryview, why: str, now_ms: int) -> None:
         seq, now_ns = next(self._seq), monotonic_ns()
         kept, records = cut_unhandled(frame)
         self._trouble(now_ms, broker_id, peer, seq, why)
@@ -237,34 +246,32 @@ class Recorder:
             )
         )
 
-    def encode_fetch(self, api: Codec, message: Any, out: bytearray, splices: list[tuple[int, Any]]) -> None:
-        """Encode a fetch response so that all its records are spliced in, small ones too: their places are wanted."""
-        with without_records([p for t in message.responses for p in t.partitions if type(p.records) is bytes]):
-            api.encode_response(message, out, splices)
-        splices[:] = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
+    def response_sent(self, exchange: RequestContext) -> None:
+        # While the client reads the response there is time to record it.
+        if exchange.recording is not None:
+            self._done(exchange.recording, monotonic_ns())
 
-    def unsent(self, traced: Traced) -> None:
-        """The connection went before the answer was out, or made."""
+    def response_lost(self, exchange: RequestContext, now_ms: int) -> None:
+        traced = exchange.recording
+        if traced is None or traced.recorder is not self:
+            return
         if not traced.ready_ns:
-            self._give_up(traced)
-        self.done(traced, False)
+            self.request_completed(exchange)
+            self.request_unanswered(exchange, 0, False, False)
+            exchange.now_ms = now_ms
+            if not traced.is_silent:
+                self._trouble(now_ms, exchange.node.broker_id, exchange.peer, traced.seq, UNANSWERED)
+        self._done(traced, 0)
 
-    def done(self, traced: Traced, sent: bool = True) -> None:
-        """The whole answer is with the kernel, or there was none to send: while the client reads it, there is time to record it."""
-        traced.sent_ns = monotonic_ns() if sent else 0
+    def _done(self, traced: Traced, sent_ns: int) -> None:
+        """Keep a finished exchange. sent_ns: 0 if the response was not sent."""
+        if traced.recorder is not self:
+            return  # it began under another recorder, which has ended
+        traced.sent_ns = sent_ns
         if traced.splices:  # of records in files, which may go
             self._keep_packed(_packed_with_records(traced))
         else:
             self._keep(traced, len(traced.kept[0]) + len(traced.out))
-
-    def _give_up(self, traced: Traced) -> None:
-        """The connection went before there was an answer; what was asked for may be done all the same."""
-        node = traced.node
-        traced.woken()
-        traced.unanswered(0, False, False)
-        traced.now_ms = node.actions.now_ms
-        if not traced.silent:
-            self._trouble(traced.now_ms, node.broker_id, traced.peer, traced.seq, UNANSWERED)
 
     def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
         """What is wrong with an exchange is told in front of it."""
@@ -316,8 +323,8 @@ class Recorder:
 
         return advanced
 
-    def event(self, at_ms: int, broker_id: int, kind: str, facts: dict[str, Any]) -> None:
-        """Something happened: see the journal for kinds and facts."""
+    def event(self, at_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
+        """Record an event; the journal describes kinds and facts."""
         told = {"seq": next(self._seq), "clock_ms": at_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
         self._keep_packed(event(kind, told))
 
@@ -329,32 +336,42 @@ class Recorder:
         told = {"topic": topic.name, "topic_id": topic.topic_id.hex(), "configs": dict(topic.configs)}
         self.event(at_ms, IN_THE_CLUSTER, "topic", {"state": state, **told, "partitions": partitions})
 
-    def topic_became(self, at_ms: int, before: Topic | None, after: Topic | None) -> None:
-        """The cluster's image of a topic is another one. Who leads and is in sync is told by events of their own."""
+    def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
+        self.event(now_ms, broker_id, kind, facts)
+
+    def connection_opened(self, broker_id: int, connection: Peer, now_ms: int) -> None:
+        facts = {"connection": connection.connection_id, "listener": connection.listener_name}
+        facts |= {"peer": connection.client_address, "principal": connection.principal}
+        self.event(now_ms, broker_id, "opened", facts)
+
+    def connection_closed(self, broker_id: int, connection: Peer, why: str, now_ms: int) -> None:
+        self.event(now_ms, broker_id, "closed", {"connection": connection.connection_id, "why": why})
+
+    def topic_changed(self, before: Topic | None, after: Topic | None, now_ms: int) -> None:
+        # Changes of leaders and in-sync replicas are events of their own.
         same = before is not None and after is not None and before.topic_id == after.topic_id
         if before is not None and not same:
-            self.topic(at_ms, "deleted", before)
+            self.topic(now_ms, "deleted", before)
         if after is not None and not (same and _looks_same(before, after)):
-            self.topic(at_ms, "changed" if same else "created", after)
+            self.topic(now_ms, "changed" if same else "created", after)
 
-    def log(self, at_ms: int, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
-        """Records went: by retention, DeleteRecords, or because the leader has others (`ReplicaLog.moved`)."""
+    def log_truncated(
+        self, broker_id: int, topic: str, index: int, what: str, before: int, after: int, now_ms: int
+    ) -> None:
         facts = {"topic": topic, "partition": index, "what": what, "before": before, "after": after}
-        self.event(at_ms, broker_id, "log", facts)
+        self.event(now_ms, broker_id, "log", facts)
 
-    def quota(self, at_ms: int, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """A client quota holds from now on. value None: there is none any more."""
-        self.event(at_ms, IN_THE_CLUSTER, "quota", {"entity": str(entity), "quota": key, "value": value})
+    def quota_changed(self, entity: QuotaEntity, key: str, value: float | None, now_ms: int) -> None:
+        self.event(now_ms, IN_THE_CLUSTER, "quota", {"entity": str(entity), "quota": key, "value": value})
 
-    def throttle(self, context: RequestContext, seen: ThrottleSeen) -> None:
-        """A decision to throttle: of which exchange, and why."""
-        reason = seen.reason
-        of = context.seq if isinstance(context, Traced) and context.recorder is self else None
-        facts: dict[str, Any] = {"of": of, "connection": seen.connection_id}
+    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Any, held: bool) -> None:
+        traced = exchange.recording
+        of = traced.seq if traced is not None and traced.recorder is self else None
+        facts: dict[str, Any] = {"of": of, "connection": exchange.peer.connection_id}
         facts |= {name: getattr(reason, name) for name in _REASON if hasattr(reason, name)}
-        facts["throttle_ms"] = seen.throttle_time_ms
+        facts["throttle_ms"] = throttle_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
-        self.event(seen.at_ms, seen.broker_id, "throttle", facts)
+        self.event(exchange.now_ms, exchange.node.broker_id, "throttle", facts)
 
 
 def _packed_if_it_can(one: Waiting) -> bytes:
@@ -371,6 +388,7 @@ def _packed_if_it_can(one: Waiting) -> bytes:
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
     """`packed_exchange` in line. response: what is left of an answer that had records; lengths: how long they were."""
+    exchange = traced.exchange
     request, records = traced.kept
     request_left = len(request)
     response_left = response_bytes = len(traced.out) - LENGTH_BYTES
@@ -383,16 +401,16 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
         size + request_left + response_left,
         EXCHANGE,
         traced.seq,
-        traced.node.broker_id,
-        traced.peer.connection_id,
-        traced.now_ms,
+        exchange.node.broker_id,
+        exchange.peer.connection_id,
+        exchange.now_ms,
         traced.received_ns,
         traced.handled_ns,
         traced.ready_ns,
         traced.sent_ns,
         traced.throttle_ms,
         traced.flags,
-        traced.size_bytes,
+        exchange.size_bytes,
         response_bytes,
         request_left,
         response_left,
@@ -407,7 +425,7 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
 
 
 def _packed_with_records(traced: Traced) -> bytes:
-    flexible = codec(traced.api_key, traced.api_version).flexible
+    flexible = codec(traced.exchange.api_key, traced.exchange.api_version).flexible
     return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 
 

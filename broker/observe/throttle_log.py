@@ -8,10 +8,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from kafkaproto.broker.observe.journal import ThrottleSeen, throttle_of
 from kafkaproto.broker.quota.forced import ForcedThrottle
+from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.observe.journal import ThrottleSeen
+    from kafkaproto.broker.observe.journal import Reason
+    from kafkaproto.broker.requests.registry import RequestContext
 
 logger = logging.getLogger("kafkaproto.quota")
 
@@ -20,15 +23,18 @@ REMEMBERED = 1000
 """Entities whose last line is remembered; beyond that, those whose second is over are forgotten."""
 
 
-class ThrottleLog:
-    """`note` each throttle; it logs the first of an entity in each second, with the number of those that it kept quiet about."""
+class ThrottleLog(Observer):
+    """Logs the first throttle of an entity in each second, with the number of those that it kept quiet about."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[object, ...], tuple[int, int]] = {}
 
+    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Reason, held: bool) -> None:
+        if logger.isEnabledFor(logging.INFO):
+            self.note(throttle_of(exchange, throttle_ms, reason, held))
+
     def note(self, seen: ThrottleSeen) -> None:
-        if not logger.isEnabledFor(logging.INFO):
-            return
+        """Log the throttle, or count it."""
         reason = seen.reason
         key: tuple[object, ...]
         if isinstance(reason, ForcedThrottle):

@@ -75,7 +75,8 @@ class ClusterPersistence:
         metadata_log.begin()
         cluster.controller.give_leaders()
         for what in metadata_log.cuts:
-            cluster.journal.event(cluster.actions.now_ms, -1, "recovery", cut=what)
+            if cluster.events.noted is not None:
+                cluster.events.noted(cluster.actions.now_ms, -1, "recovery", {"cut": what})
         if left.topics:
             cluster.log_manager.wake(cluster.actions.now_ms)
 

@@ -92,12 +92,15 @@ class DelayedResponse:
 
     def _wait(self, wait_ms: int, reason: Any, then: Callable[[], None]) -> None:
         context = self._context
-        context.node.journal.throttle(context, wait_ms, reason, held=True)
+        events = context.node.events
+        if events.throttled is not None:
+            events.throttled(context, wait_ms, reason, True)
         self._waited_ms += wait_ms
         self._asker.parked = self
 
         def over(now_ms: int) -> None:
-            context.node.journal.throttle_ended(context.peer.connection_id, now_ms)
+            if events.throttle_ended is not None:
+                events.throttle_ended(context.peer.connection_id, now_ms)
             context.now_ms = now_ms
             self._timer = None
             self._asker.parked = None
@@ -117,6 +120,6 @@ class DelayedResponse:
         """The connection has gone."""
         if self._timer is not None:
             self._timer.cancel()
-            self._context.node.journal.throttle_ended(
-                self._context.peer.connection_id, self._context.node.actions.now_ms
-            )
+            node = self._context.node
+            if node.events.throttle_ended is not None:
+                node.events.throttle_ended(self._context.peer.connection_id, node.actions.now_ms)

@@ -40,7 +40,7 @@ from kafkaproto.broker.requests.registry import (
 from kafkaproto.broker.requests.throttled_fetch import charge_fetch
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, spliced_parts
+from kafkaproto.frame import LENGTH_BYTES, LeftOut, finish_frame, spliced_parts
 from kafkaproto.header import REQUEST_HEADERS, start_response
 
 if TYPE_CHECKING:
@@ -98,7 +98,9 @@ class Parked:
         """An answer that cannot be built ends its own connection, as it would have at once (W-8)."""
         context = self._context
         context.now_ms = now_ms
-        context.woken()
+        completed = context.node.events.request_completed
+        if completed is not None:
+            completed(context)
         try:
             result = _timed(context, build) if context.node.quotas.request.enabled else build()
             finish(context, self._codec, self._asker, result)
@@ -128,20 +130,16 @@ def begin(node: Node, asker: Asker, frame: memoryview, now_ms: int) -> None:
     except DecodeError as error:
         _refuse(node, asker, frame, now_ms, f"{api.name} request v{version} cannot be read: {error}")
         return
-    told = node, asker, key, version, header.correlation_id, header.client_id, size, now_ms
-    context = (
-        RequestContext(*told)
-        if node.recorder is None
-        else node.recorder.begun(told, api, frame, position, end, request)
-    )
-    if node.journal.publisher is not None:
-        node.journal.publisher.begun(context, request)
+    context = RequestContext(node, asker, key, version, header.correlation_id, header.client_id, size, now_ms)
+    asker.exchange = context
+    if node.events.request_begun is not None:
+        node.events.request_begun(context, api, frame, position, end, request)
     result = _handle(registration, context, request)
     if isinstance(result, DelayedOperation):
         parked = Parked(context, api, asker, result)
         asker.parked = parked
-        if not result.done:
-            context.parked()
+        if not result.done and node.events.request_parked is not None:
+            node.events.request_parked(context)
         result.attach(parked.finish)
     else:
         finish(context, api, asker, result)
@@ -205,16 +203,18 @@ def _unsupported(node: Node, asker: Asker, frame: memoryview, key: int, version:
     except DecodeError as error:
         _refuse(node, asker, frame, now_ms, f"the header of ApiVersions v{version} cannot be read: {error}")
         return
-    told = node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms
-    context = RequestContext(*told) if node.recorder is None else node.recorder.begun(told, None, frame, 0, 0, None)
+    context = RequestContext(node, asker, key, 0, header.correlation_id, header.client_id, len(frame), now_ms)
+    asker.exchange = context
+    if node.events.request_begun is not None:
+        node.events.request_begun(context, None, frame, 0, 0, None)
     failed = registration.failed(context, None, ErrorCode.UNSUPPORTED_VERSION)
     finish(context, codec(key, 0), asker, failed)
 
 
 def _refuse(node: Node, asker: Asker, frame: memoryview, now_ms: int, why: str) -> None:
     """Closed without an answer (W-3, W-5)."""
-    if node.recorder is not None:
-        node.recorder.refused(node.broker_id, asker, frame, now_ms, why)
+    if node.events.request_refused is not None:
+        node.events.request_refused(node.broker_id, asker, frame, why, now_ms)
     asker.refuse(why)
 
 
@@ -267,8 +267,8 @@ def _charge(context: RequestContext, asker: Asker, charge: Charge, acks: int) ->
         rule = node.forced.strike(context)
         if rule is not None:
             charged = Charged(rule.throttle_ms, rule)
-    if charged.reason is not None:
-        node.journal.throttle(context, charged.throttle_ms, charged.reason)
+    if charged.reason is not None and node.events.throttled is not None:
+        node.events.throttled(context, charged.throttle_ms, charged.reason, False)
     return charged
 
 
@@ -298,7 +298,8 @@ def _finish_fetch(context: RequestContext, api: Codec, asker: Asker, result: Res
             quotas, asker.principal, context.client_id, response_bytes, percent, context.now_ms, forced
         )
         if charged.reason is not None:
-            node.journal.throttle(context, charged.throttle_ms, charged.reason)
+            if node.events.throttled is not None:
+                node.events.throttled(context, charged.throttle_ms, charged.reason, False)
             assert result.emptied is not None
             message = result.emptied()
             message.throttle_time_ms = charged.throttle_ms
@@ -316,12 +317,21 @@ Frame = tuple[bytearray, list[tuple[int, Any]], int]
 def _encode(context: RequestContext, api: Codec, message: Any) -> Frame:
     out = start_response(context.correlation_id, api.response_header_version)
     splices: list[tuple[int, Any]] = []
-    recorder = context.node.recorder
-    if recorder is not None and context.api_key == ApiKey.FETCH:
-        recorder.encode_fetch(api, message, out, splices)
+    if context.api_key == ApiKey.FETCH and context.node.events.wants_records_apart:
+        _leave_records_out(message)
+        api.encode_response(message, out, splices)
+        splices = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
     else:
         api.encode_response(message, out, splices)
     return out, splices, finish_frame(out, splices)
+
+
+def _leave_records_out(message: Any) -> None:
+    """Let the encoder report the place of all records of a fetch response, also of those that it would write itself."""
+    for topic in message.responses:
+        for partition in topic.partitions:
+            if type(partition.records) is bytes:
+                partition.records = LeftOut(partition.records)
 
 
 def _charged_bytes(api: Codec, frame: Frame) -> int:
@@ -334,18 +344,16 @@ def _send(
     context: RequestContext, asker: Asker, api: Codec, frame: Frame, throttle_ms: int, muted: bool = True
 ) -> None:
     out, splices, size = frame
-    context.node.journal.request(context, throttle_ms, size)
     buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
-    if context.traced:
-        context.answered(out, splices, throttle_ms, not muted)
+    if context.node.events.response_ready is not None:
+        context.node.events.response_ready(context, out, splices, size, throttle_ms, not muted)
     asker.answer(buffers, throttle_ms if muted else 0, False, context.now_ms)
 
 
 def _send_nothing(context: RequestContext, asker: Asker, close: bool, throttle_ms: int, mute_ms: int) -> None:
     """acks=0."""
-    context.node.journal.request(context, throttle_ms, 0)
-    if context.traced:
-        context.unanswered(throttle_ms, close, mute_ms != throttle_ms)
+    if context.node.events.request_unanswered is not None:
+        context.node.events.request_unanswered(context, throttle_ms, close, mute_ms != throttle_ms)
     asker.answer(None, mute_ms, close, context.now_ms)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
-    from kafkaproto.broker.observe.recorder import Traced
     from kafkaproto.broker.quota.mutations import MutationCharge
 
 
@@ -24,9 +23,9 @@ class Peer(Protocol):
     client_address: str
     principal: str
     received_ns: int
-    """When it last sent something (monotonic clock), while a trace is recorded; else 0."""
-    outgoing: Traced | None
-    """While a trace is recorded: the request in progress, until its answer is out."""
+    """When its last bytes came (monotonic clock), set by an observer of `bytes_received`; else 0."""
+    exchange: RequestContext | None
+    """The request in progress, until its response is out."""
 
 
 @dataclass(slots=True)
@@ -41,25 +40,12 @@ class RequestContext:
     client_id: str | None
     size_bytes: int
     now_ms: int
-    traced: ClassVar[bool] = False
-    """Whether somebody records it: then it is one of `kafkaproto.broker.observe.recorder`, which has more."""
     handling_ms: float = 0.0
     """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (house §4, "Request time")."""
     mutations: MutationCharge | None = None
     """What a request that creates or deletes partitions has taken of its client's quota (Q-18)."""
-
-    def parked(self) -> None:
-        """Its handler has done what it can: it waits for others."""
-
-    def woken(self) -> None:
-        """What it waited for is there, or its time is over: its answer is about to be made."""
-
-    def answered(self, out: bytearray, splices: list[tuple[int, Any]], throttle_ms: int, held: bool) -> None:
-        """Its answer is made, and about to go out: `out` is its frame with its length, into which `splices` go. held: it waits for its
-        throttle to be over. Called only where it is `traced`, as the next."""
-
-    def unanswered(self, throttle_ms: int, closes: bool, held: bool) -> None:
-        """acks=0: it is done, and nothing goes back."""
+    recording: Any = None
+    """What the recorder keeps of the request until its response is out."""
 
     def open_mutations(self, strict: bool) -> MutationCharge:
         """For a handler that creates or deletes partitions: where it pays. strict: clients of this version know error 89."""

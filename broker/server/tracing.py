@@ -39,7 +39,7 @@ class Recording:
         for topic in cluster.controller.image.topics.values():
             self._recorder.topic(now_ms, "there", topic)
         for (entity, key), value in cluster.quota_store.all().items():
-            self._recorder.quota(now_ms, entity, key, value)
+            self._recorder.quota_changed(entity, key, value, now_ms)
         cluster.record(self._recorder)
         self._loop = asyncio.get_running_loop()
         self._hand_over()

@@ -9,6 +9,7 @@ from typing import TypeVar, Unpack
 
 from kafkaproto.broker.server.server import Server
 from kafkaproto.broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
+from kafkaproto.broker.testing.waiting import JournalWatch
 
 T = TypeVar("T")
 
@@ -58,7 +59,8 @@ class AsyncTestCluster(Handle):
             except Exception as error:  # noqa: BLE001 - raised to the one who waits
                 found.set_exception(error)
 
-        journal.watchers.append(look)
+        watch = JournalWatch(look)
+        self.state.events.attach(watch)
         try:
             look()
             return await asyncio.wait_for(found, timeout_s)
@@ -67,7 +69,7 @@ class AsyncTestCluster(Handle):
                 f"nothing fulfilled the condition within {timeout_s} s; last requests:\n{self.explain()}"
             ) from None
         finally:
-            journal.watchers.remove(look)
+            self.state.events.detach(watch)
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from typing import TypeVar, Unpack
 
 from kafkaproto.broker.server.server import Server
 from kafkaproto.broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
+from kafkaproto.broker.testing.waiting import JournalWatch
 
 T = TypeVar("T")
 WAIT_SECONDS = 10.0
@@ -81,8 +82,10 @@ class TestCluster(Handle):
             except Exception as error:  # noqa: BLE001 - raised to the one who waits
                 found.set_exception(error)
 
+        watch = JournalWatch(look)
+
         def begin() -> None:
-            journal.watchers.append(look)
+            self.state.events.attach(watch)
             look()
 
         self._run(begin)
@@ -95,7 +98,7 @@ class TestCluster(Handle):
                 f"nothing fulfilled the condition within {timeout_s} s; last requests:\n{self.explain()}"
             ) from None
         finally:
-            self._run(lambda: journal.watchers.remove(look))
+            self._run(lambda: self.state.events.detach(watch))
 
 
 @contextmanager

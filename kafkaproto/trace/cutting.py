@@ -28,18 +28,6 @@ _KEY_AND_VALUE_BYTES = 8
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
 
 
-class LeftOut:
-    """Records that the encoder is to leave out, whose place it is to tell: as bytes of their own they would be written."""
-
-    __slots__ = ("records",)
-
-    def __init__(self, records: Buffer) -> None:
-        self.records = records
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-
 def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -> bytes:
     """A message whose records were left out while it was written, with what is to stand in their places.
 

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from kafkaproto.api import ApiKey, Codec, codec
 from kafkaproto.errors import EncodeError, ProtocolError
 from kafkaproto.flat import uvarint
+from kafkaproto.frame import LeftOut
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
 from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
-from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, LeftOut, batch_heads, cut
+from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, batch_heads, cut
 from kafkaproto.trace.format import Buffer
 
 _SECRET = (ApiKey.SASL_AUTHENTICATE,)

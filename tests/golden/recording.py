@@ -130,7 +130,7 @@ class RecordedCluster(VirtualCluster):
         for topic in self.state.controller.image.topics.values():
             recorder.topic(self.now_ms, "there", topic)
         for (entity, key), value in self.state.quota_store.all().items():
-            recorder.quota(self.now_ms, entity, key, value)
+            recorder.quota_changed(entity, key, value, self.now_ms)
         self.state.record(recorder)
 
     # ---- what a run does ---------------------------------------------------------------------------------------------------

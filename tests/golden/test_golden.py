@@ -114,7 +114,7 @@ def add_a_journal_event(patch: pytest.MonkeyPatch) -> None:
 
     def noted(cluster: RecordedCluster) -> list[str]:
         cluster.state.record(None)
-        cluster.state.journal.event(cluster.now_ms, 0, "leader", topic="orders")
+        cluster.state.events.noted(cluster.now_ms, 0, "leader", {"topic": "orders"})
         return finish(cluster)
 
     patch.setattr(RecordedCluster, "finish", noted)

@@ -272,7 +272,7 @@ def _not_capped(original: Original) -> Original:
 
 def _muted_from_the_writing_on(original: Original) -> Original:
     def written(self: Connection, now_ms: int) -> None:
-        decided = self.node.journal._going_on.get(self.connection_id)
+        decided = self.node.cluster.journal._going_on.get(self.connection_id)
         if decided is not None and self._throttle_timer is not None:
             self._throttle_timer.cancel()
             self._throttle_timer = self.node.timers.at(now_ms + decided.throttle_time_ms, self._throttle_over)

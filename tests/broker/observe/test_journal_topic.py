@@ -265,10 +265,10 @@ def test_what_nobody_can_take_waits_for_a_leader() -> None:
 
 def test_what_there_is_no_room_for_is_counted() -> None:
     cluster = virtual()
-    publisher = cluster.state.journal.publisher
+    publisher = cluster.state.journal_topic
     assert publisher is not None
     for number in range(MOST_WAITING + 25):
-        cluster.state.journal.event(cluster.now_ms, 0, "broker", state="x" * 100, number=number)
+        cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "x" * 100, "number": number})
     cluster.advance(EVERY_MS)
     assert publisher.dropped == 25
     assert [one["number"] for one in told(cluster, "broker")] == list(range(MOST_WAITING))
@@ -280,7 +280,7 @@ def test_what_there_is_no_room_for_is_counted() -> None:
 def test_it_is_kept_for_ten_minutes() -> None:
     cluster = virtual()
     for _ in range(30):
-        cluster.state.journal.event(cluster.now_ms, 0, "broker", state="started")
+        cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "started"})
         cluster.advance(60_000)
     kept_ms = cluster.now_ms - min(one["at_ms"] for one in told(cluster))
     check_ms = cluster.state.config.get(-1, "log.retention.check.interval.ms")
@@ -296,13 +296,13 @@ def test_nothing_goes_on_while_nothing_happens() -> None:
 
 def test_a_restart_goes_on_with_it(tmp_path: Path) -> None:
     lives = Lives(tmp_path / "data", journal_topic=DEFAULT_TOPIC)
-    lives.cluster.state.journal.event(lives.cluster.now_ms, 0, "broker", state="first")
+    lives.cluster.state.events.noted(lives.cluster.now_ms, 0, "broker", {"state": "first"})
     lives.cluster.advance(EVERY_MS)
     lives.crash_and_restart()
-    lives.cluster.state.journal.event(lives.cluster.now_ms, 0, "broker", state="second")
+    lives.cluster.state.events.noted(lives.cluster.now_ms, 0, "broker", {"state": "second"})
     lives.end()  # with what waits
     cluster = lives.restart()
-    cluster.state.journal.event(cluster.now_ms, 0, "broker", state="third")
+    cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "third"})
     cluster.advance(EVERY_MS)
     assert [one["state"] for one in told(cluster, "broker")] == ["first", "second", "third"]
     lives.end()
@@ -310,20 +310,20 @@ def test_a_restart_goes_on_with_it(tmp_path: Path) -> None:
 
 def test_a_reset_begins_it_afresh() -> None:
     cluster = virtual()
-    cluster.state.journal.event(cluster.now_ms, 0, "broker", state="before")
+    cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "before"})
     cluster.advance(EVERY_MS)
     cluster.state.reset()
     cluster.run()
     cluster.advance(1000)
     assert "before" not in [one["state"] for one in told(cluster, "broker")]
-    cluster.state.journal.event(cluster.now_ms, 0, "broker", state="after")
+    cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "after"})
     cluster.advance(EVERY_MS)
     assert told(cluster)[-1]["state"] == "after"
 
 
 def test_unasked_there_is_no_such_topic() -> None:
     cluster = VirtualCluster()
-    assert cluster.state.journal.publisher is None and DEFAULT_TOPIC not in cluster.state.controller.image.topics
+    assert cluster.state.journal_topic is None and DEFAULT_TOPIC not in cluster.state.controller.image.topics
 
 
 def test_a_name_that_no_topic_can_have_is_refused() -> None:
@@ -333,7 +333,7 @@ def test_a_name_that_no_topic_can_have_is_refused() -> None:
 
 def test_a_served_cluster_under_the_manual_clock_tells_at_exact_times() -> None:
     with served(1, {"t": 1}, clock="manual", journal_topic="told") as c:
-        c.run_in_loop(lambda: c.state.journal.event(c.clock.now_ms(), 0, "broker", state="x"))
+        c.run_in_loop(lambda: c.state.events.noted(c.clock.now_ms(), 0, "broker", {"state": "x"}))
         at_ms = c.clock.now_ms()
         c.clock.advance(EVERY_MS - 1)
         assert c.records("told") == []

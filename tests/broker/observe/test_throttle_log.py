@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafkaproto.broker.observe.throttle_log import ThrottleLog
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import VirtualCluster
@@ -114,7 +115,7 @@ def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: p
         client = cluster.connect(client_id=f"c{i}")
         client.ask(produce_of_bytes(client, "t", 200), 9)
         cluster.advance(10)
-    log = cluster.state.journal._throttle_log
+    [log] = [one for one in cluster.state.events.observers if isinstance(one, ThrottleLog)]
     assert len(cluster.state.journal.throttles()) == 1100
     assert 100 <= len(log._last) < 1000
 
@@ -127,7 +128,7 @@ def test_the_log_speaks_again_when_the_clock_was_set_back(
     cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
     cluster.connect().ask(metadata(), 9)
     [seen] = cluster.state.journal.throttles()
-    log = cluster.state.journal._throttle_log
+    [log] = [one for one in cluster.state.events.observers if isinstance(one, ThrottleLog)]
     for later_ms in (999, -60_000, -59_001):
         log.note(replace(seen, at_ms=seen.at_ms + later_ms))
     assert len([r for r in caplog.records if r.name == "kafkaproto.quota"]) == 2

@@ -23,6 +23,9 @@ from kafkaproto.testing import TestCluster, async_cluster, cluster
 from tests.support.raw import channels, client_of, frame, serving
 from tests.support.wire import batch, fetch, metadata, produce
 
+OBSERVERS = 2
+"""Attached to every cluster: the journal and the log of throttles."""
+
 
 class BlockingClient:
     """A client in the thread of the test, as a library without asyncio would be."""
@@ -252,7 +255,7 @@ def test_wait_for_that_is_not_fulfilled_tells_the_last_requests() -> None:
         client.ask(metadata(), 1)
         with pytest.raises(TimeoutError, match=r"within 0\.01 s; last requests:\n.*who-asked: Metadata v1"):
             c.wait_for(lambda journal: journal.requests("Fetch"), 0.01)
-        assert c.state.journal.watchers == []
+        assert len(c.state.events.observers) == OBSERVERS
 
 
 def broken(journal: Journal) -> object:
@@ -263,7 +266,7 @@ def broken(journal: Journal) -> object:
 def test_a_condition_that_raises_is_raised_to_who_waits_and_harms_no_client() -> None:
     with cluster() as c, connected(c) as client, ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(c.wait_for, broken)
-        while not c.state.journal.watchers:
+        while len(c.state.events.observers) == OBSERVERS:
             time.sleep(0)
         client.ask(metadata(), 1)
         with pytest.raises(ZeroDivisionError):
@@ -271,7 +274,7 @@ def test_a_condition_that_raises_is_raised_to_who_waits_and_harms_no_client() ->
         client.ask(metadata(), 1)
         with pytest.raises(ZeroDivisionError):
             c.wait_for(broken)
-        assert c.state.journal.watchers == []
+        assert len(c.state.events.observers) == OBSERVERS
 
 
 @pytest.mark.rule("W-8")
@@ -286,7 +289,7 @@ async def test_a_condition_that_raises_inside_the_loop() -> None:
             await c.wait_for(broken)
         with pytest.raises(TimeoutError, match="raw: Metadata v1"):
             await c.wait_for(lambda journal: journal.requests("Fetch"), 0.01)
-        assert c.state.journal.watchers == []
+        assert len(c.state.events.observers) == OBSERVERS
 
 
 # ---- reset ----------------------------------------------------------------------------------------------------------------------------
@@ -306,7 +309,7 @@ def remains(c: TestCluster) -> dict[str, Any]:
             "topics": sorted(state.controller.image.topics),
             "groups": len(state.groups._groups),
             "journal": len(state.journal.requests()) + len(state.journal.throttles()),
-            "journal watchers": len(state.journal.watchers),
+            "observers": len(state.events.observers),
             "offset": state.clock.now_ms() - int(time.time() * 1000) > 1000,
             "memory": state.budget.used_bytes,
             "running": [node.running for node in state.nodes],

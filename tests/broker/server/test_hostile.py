@@ -364,11 +364,11 @@ async def test_a_request_that_fails_inside_the_broker_ends_its_own_connection_on
     errors_expected.append("a request failed")
     async with serving() as (cluster, client), client_of(cluster, client_id="other") as other:
         await other.ask(metadata(), 1)
-        broken = cluster.state.journal.request
-        monkeypatch.setattr(cluster.state.journal, "request", lambda *_: 1 / 0)
+        working = cluster.state.events.response_ready
+        monkeypatch.setattr(cluster.state.events, "response_ready", lambda *_: 1 / 0)
         await client.send(metadata(), 1)
         assert await client.rest() == b""
-        monkeypatch.setattr(cluster.state.journal, "request", broken)
+        monkeypatch.setattr(cluster.state.events, "response_ready", working)
         await other.ask(metadata(), 1)
     assert [r.name for r in caplog.records if r.levelno >= logging.ERROR] == ["kafkaproto.connection"]
 
