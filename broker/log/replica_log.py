@@ -202,7 +202,7 @@ class ReplicaLog:
         position = store.append(batch)
         store.segment_time.appended(store.segment_number, max_timestamp, now_ms)
         if max_timestamp < 0:
-            store.note_untimed(now_ms)
+            store.last.untimed_ms = now_ms
         if store.flush_messages < NO_FLUSH:
             store.appended(header.last_offset_delta + 1)
         store.index.add(position, base_offset, max_timestamp)

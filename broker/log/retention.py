@@ -62,7 +62,7 @@ def next_expiry(log: ReplicaLog, limits: RetentionLimits) -> Expiry:
 def newest_ms(store: Store, segment: Segment) -> int:
     """The largest timestamp of a segment; where no batch has one, when the last was appended (`LogSegment.largestTimestamp`)."""
     largest = max(largest_timestamp(store, start, end) for start, end in segment.parts)
-    return largest if largest >= 0 else max(store.untimed_ms(start) for start, _ in segment.parts)
+    return largest if largest >= 0 else max(store.segment_at(start).untimed_ms for start, _ in segment.parts)
 
 
 def _expired(log: ReplicaLog, segments: Sequence[Segment], limits: RetentionLimits, now_ms: int) -> int:

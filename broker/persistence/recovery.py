@@ -1,7 +1,7 @@
 """One partition after a restart: from its segment files and the facts about it to its store and its log.
 
-Walks over every batch in the order of positions; checks it; cuts where one is damaged. What was appended after the last state that
-a fact tells belongs to the leader's log one after the other. Must never know topics, replicas, other partitions.
+`recover` walks over all batches in the order of positions, checks each and cuts the files at the first damaged one. Batches
+that were appended after the last recorded state continue the leader's log. Must never know topics, replicas, other partitions.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafkaproto.broker.log.named_files import SegmentOnDisk
+from kafkaproto.broker.log.named_files import SegmentFolder
 from kafkaproto.broker.log.producer_state import ProducerEntry
 from kafkaproto.broker.log.replica_log import LogState, Placed, ReplicaLog
 from kafkaproto.broker.log.runs import OffsetRange
 from kafkaproto.broker.log.scan import headers
+from kafkaproto.broker.log.segments import NamedSegment
 from kafkaproto.broker.log.store import Store
 from kafkaproto.errors import DecodeError
 from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, check_crc, read_header
@@ -49,57 +50,66 @@ class Recovered(NamedTuple):
 
 
 def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recovered:
-    """Fill `store` from its folder. verify: check the checksums too, as after a process that did not end by itself."""
+    """Fill `store` from its folder. verify: also check checksums, as after a process that did not stop by itself."""
     assert store.folder is not None
     state = facts.state
-    segments = _worth_keeping(store, state.runs)
-    ends = [at.base + at.size_bytes for at in segments]
-    store.adopt(segments, max([state.at, *ends, *(start.at for start in facts.starts)]), now_ms)
-    walk = _Walk(segments, verify)
-    with store.examined():
-        recovered = _as_a_log(store, facts, walk, segments)
+    segments = _segments_worth_keeping(store.folder, state.runs, now_ms)
+    ends = [segment.end for segment in segments]
+    end_position = max([state.at, *ends, *(start.at for start in facts.starts)])
+    is_open = bool(segments) and not segments[-1].is_cleaned and segments[-1].end == end_position
+    _resume(store, store.folder, segments, end_position, is_open)
+    with store.temporary_readers():
+        recovered = _as_a_log(store, facts, _Files(store, store.folder, segments, verify))
     if store.open_bytes:
         _, first = next(headers(store, store.end_position - store.open_bytes, store.end_position))
         store.segment_time.appended(store.segment_number, first.max_timestamp, now_ms)
     return recovered
 
 
-def _as_a_log(store: Store, facts: LogFacts, walk: _Walk, segments: Sequence[SegmentOnDisk]) -> Recovered:
+def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
+    """Return the segments in `folder`, and delete empty ones and those of a cleaning that did not finish."""
+    kept = []
+    for on_disk in folder.segments():
+        segment = NamedSegment.found(folder, on_disk, now_ms)
+        is_used = any(run.start < segment.end and segment.base < run.end for run in runs)
+        if on_disk.size_bytes and (is_used or not on_disk.is_cleaned):
+            kept.append(segment)
+        else:
+            segment.drop()
+    return kept
+
+
+def _resume(
+    store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
+) -> None:
+    """Have the store continue `segments` at `end_position`. is_open: the next append goes to the last of them."""
+    following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
+    store.resume([*segments, *following], end_position)
+
+
+def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
+    """Build the log from its last state and its files, and cut what is damaged."""
     state = facts.state
-    runs, cut = _kept_runs(store, walk, state.runs)
+    runs, damaged_at = _kept_runs(store, files, state.runs)
     log = ReplicaLog(store)
     log.restore(state._replace(runs=runs))
-    if cut is not None:
+    if damaged_at is not None:
         log.truncate_to(runs[-1].end_offset if runs else state.log_start_offset)
-        cut_bytes = store.cut(cut, [(run.start, run.end) for run in runs])
+        cut_bytes = files.cut(damaged_at, runs)
     else:
-        cut_bytes = _take_tail(log, walk, segments, facts)
+        cut_bytes = _take_tail(log, files, facts)
     cut_at = log.log_end_offset if cut_bytes else -1
     log_start = max([state.log_start_offset, *(start.log_start_offset for start in facts.starts)])
-    if state.runs and (runs[0].start > state.runs[0].start if runs else cut is None):
-        # The first batches were given back after the last state was told.
+    if state.runs and (runs[0].start > state.runs[0].start if runs else damaged_at is None):
+        # The first batches were dropped after the last state was recorded.
         log_start = max(log_start, runs[0].first_offset if runs else state.log_end_offset)
     if not runs and log.runs.first_offset > state.log_end_offset:
-        # So were the first batches since then, by a leader whose epoch could not be told.
+        # So were the first batches since then, by a leader whose epoch could not be recorded.
         log_start = max(log_start, log.runs.first_offset)
-    # Where nothing is left, the log goes on at its start; what is known of producers and epochs stays.
+    # If no batch is left, the log continues at its start; what is known of producers and epochs stays.
     log.log_end_offset = max(log.log_end_offset, log_start)
     log.raise_log_start(log_start)
     return Recovered(log.state(), cut_bytes, cut_at)
-
-
-def _worth_keeping(store: Store, runs: Sequence[OffsetRange]) -> list[SegmentOnDisk]:
-    """The segments, without those that a cleaning left which never came to its end, and without empty ones."""
-    assert store.folder is not None
-    kept = []
-    for at in store.folder.segments():
-        end = at.base + at.size_bytes
-        is_used = any(run.start < end and at.base < run.end for run in runs)
-        if at.size_bytes and (is_used or not at.is_cleaned):
-            kept.append(at)
-        else:
-            store.folder.unlink(at.path)
-    return kept
 
 
 class _Damage(Exception):
@@ -110,30 +120,36 @@ class _Damage(Exception):
         self.position = position
 
 
-class _Walk:
-    def __init__(self, segments: Sequence[SegmentOnDisk], verify: bool) -> None:
-        self._segments = segments
+class _Files:
+    """The segment files of a partition that is being recovered. verify: check the checksum of each batch."""
+
+    def __init__(self, store: Store, folder: SegmentFolder, segments: list[NamedSegment], verify: bool) -> None:
+        self.segments = segments
+        self._store = store
+        self._folder = folder
         self._verify = verify
 
     @property
     def first_position(self) -> int | None:
-        """What lay before was given back; None: everything was."""
-        return self._segments[0].base if self._segments else None
+        """The position of the first byte that was not dropped; None if all bytes were."""
+        return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) of every batch in `start`..`end`. Raises _Damage where one is not whole, or a file is missing."""
+        """Return (position, header) of every batch in `start`..`end`.
+
+        Raises _Damage where a batch is damaged or a file is missing.
+        """
         position = start
-        for at in self._segments:
-            segment_end = at.base + at.size_bytes
-            if segment_end <= position or position >= end:
+        for segment in self.segments:
+            if segment.end <= position or position >= end or segment.path is None:
                 continue
-            if at.base > position:
+            if segment.base > position:
                 raise _Damage(position)
-            with at.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            with segment.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 view = memoryview(data)
                 try:
-                    while position < min(end, segment_end):
-                        header = self._header(view, position - at.base)
+                    while position < min(end, segment.end):
+                        header = self._header(view, position - segment.base)
                         if header is None or position + header.size > end:
                             raise _Damage(position)
                         yield position, header
@@ -142,6 +158,28 @@ class _Walk:
                     view.release()
         if position < end:
             raise _Damage(position)
+
+    def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
+        """Delete the bytes from `position` on, where the damage is, and return how many bytes that was.
+
+        Segments that a run in `needed` uses stay, and so do cleaned ones. Positions are not used again.
+        """
+        cut_bytes = 0
+        kept: list[NamedSegment] = []
+        for segment in self.segments:
+            is_needed = any(run.start < segment.end and segment.base < run.end for run in needed)
+            if segment.end > position and not segment.is_cleaned:
+                if segment.base < position:
+                    cut_bytes += segment.end - position
+                    segment.truncate(position)
+                elif not is_needed:
+                    cut_bytes += segment.end - segment.base
+                    segment.drop()
+                    continue
+            kept.append(segment)
+        self.segments = kept
+        _resume(self._store, self._folder, kept, self._store.end_position, is_open=False)
+        return cut_bytes
 
     def _header(self, view: memoryview, at: int) -> BatchHeader | None:
         if at + HEADER_BYTES > len(view):
@@ -159,16 +197,16 @@ class _Walk:
         return header
 
 
-def _kept_runs(store: Store, walk: _Walk, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """The runs as far as they are whole, and the position of the first damage. Enters their batches into the index."""
-    first = walk.first_position
+def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
+    """Return the runs up to the first damage, and its position if there is one. Adds their batches to the index."""
+    first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
     whole: dict[OffsetRange, OffsetRange] = {}
     damaged: dict[OffsetRange, int] = {}
     for run in sorted(there, key=lambda run: run.start):
         first_offset, end, end_offset = -1, run.start, run.first_offset
         try:
-            for position, header in walk.batches(run.start, run.end):
+            for position, header in files.batches(run.start, run.end):
                 store.index.add(position, header.base_offset, header.max_timestamp)
                 first_offset = header.base_offset if first_offset < 0 else first_offset
                 end, end_offset = position + header.size, header.next_offset
@@ -186,18 +224,18 @@ def _kept_runs(store: Store, walk: _Walk, runs: Sequence[OffsetRange]) -> tuple[
     return kept, None
 
 
-def _take_tail(log: ReplicaLog, walk: _Walk, segments: Sequence[SegmentOnDisk], facts: LogFacts) -> int:
-    """What was appended since the last state. A batch below the log's end says that a new leader diverged there.
+def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
+    """Append the batches since the last state to the log, and return how many damaged bytes were cut.
 
-    Returns how many bytes were cut.
+    A batch below the end of the log shows that a new leader diverged there.
     """
     starts = deque(facts.starts)
-    for at in segments:
-        begin, end = max(at.base, facts.state.at), at.base + at.size_bytes
-        if at.is_cleaned or begin >= end:
+    for segment in files.segments:
+        begin, end = max(segment.base, facts.state.at), segment.end
+        if segment.is_cleaned or begin >= end:
             continue
         try:
-            for position, header in walk.batches(begin, end):
+            for position, header in files.batches(begin, end):
                 while starts and starts[0].at <= position:
                     log.producers.restore(starts.popleft().producers)
                 if header.base_offset > log.log_end_offset and len(log.runs):
@@ -207,7 +245,7 @@ def _take_tail(log: ReplicaLog, walk: _Walk, segments: Sequence[SegmentOnDisk], 
                 log.store.index.add(position, header.base_offset, header.max_timestamp)
                 log.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
         except _Damage as damage:
-            return log.store.cut(damage.position, [])
+            return files.cut(damage.position, [])
     for start in starts:
         log.producers.restore(start.producers)
     return 0

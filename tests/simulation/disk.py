@@ -1,7 +1,7 @@
 """The disk below a data directory: a folder whose writes can be refused, torn, or be the last thing that a process ever did.
 
-It stands between the broker's modules that write (`broker/log/store.py`, `broker/log/named_files.py`, `broker/persistence/`) and the operating
-system, by replacing the `os` that they see. What was written stays, as after `kill -9`: the process dies, not the power. What cannot be
+It stands between the broker's modules that write (`broker/log/segments.py`, `broker/log/named_files.py`, `broker/persistence/`) and the
+operating system, by replacing the `os` that they see. What was written stays, as after `kill -9`: the process dies, not the power. What cannot be
 shown: a power cut (nothing is fsynced by default, in Kafka neither), and a disk of its own for each broker, as all brokers of a cluster
 share one data directory. Must never know what is written, or what is true of it.
 """
@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from kafkaproto.broker.log import named_files, store
+from kafkaproto.broker.log import named_files, segments
 from kafkaproto.broker.log.named_files import SegmentFolder
 from kafkaproto.broker.persistence import directory
 from kafkaproto.broker.persistence import wal as facts
@@ -91,8 +91,8 @@ class Disk:
         seen = SimpleNamespace(**vars(os))
         seen.pwrite, seen.ftruncate = self._pwrite, self._ftruncate
         seen.open, seen.close = self._open_file, self._close_file
-        segments = SimpleNamespace(**vars(os))
-        segments.open = self._open_segment
+        opening = SimpleNamespace(**vars(os))
+        opening.open = self._open_segment
         unlink = SegmentFolder.unlink
 
         def unlink_while_alive(folder: SegmentFolder, path: Path) -> None:
@@ -100,10 +100,10 @@ class Disk:
             unlink(folder, path)
 
         with (
-            patch.object(store, "os", seen),
+            patch.object(segments, "os", seen),
             patch.object(facts, "os", seen),
             patch.object(directory, "os", seen),
-            patch.object(named_files, "os", segments),
+            patch.object(named_files, "os", opening),
             patch.object(SegmentFolder, "unlink", unlink_while_alive),
             patch.object(DataDirectory, "facts", property(lambda d: self._facts_path(d.path / "facts"))),
         ):

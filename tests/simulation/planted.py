@@ -163,7 +163,7 @@ def _producers_forgotten(original: Original) -> Original:
 
 
 def _torn_tail_kept(_: Original) -> Original:
-    def header(self: recovery._Walk, view: memoryview, at: int) -> BatchHeader | None:
+    def header(self: recovery._Files, view: memoryview, at: int) -> BatchHeader | None:
         if at + HEADER_BYTES > len(view):
             return None
         found = read_header(view, at)
@@ -336,7 +336,7 @@ PLANTED = {
     ),
     "throttled connection not muted": Plant(Connection, "answer", _not_muted),
     "recovery forgets producers": Plant(ReplicaLog, "restore", _producers_forgotten),
-    "recovery keeps a torn tail": Plant(recovery._Walk, "_header", _torn_tail_kept),
+    "recovery keeps a torn tail": Plant(recovery._Files, "_header", _torn_tail_kept),
     "leader begins with a high watermark above its end": Plant(ReplicaLog, "lead", _watermark_beyond_the_end),
     "recovery forgets leader epochs": Plant(records, "_partition", _epochs_not_read),
     "log start moved without a fact": Plant(ReplicaLog, "raise_log_start", _noted_after_it_happened),

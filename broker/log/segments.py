@@ -1,0 +1,331 @@
+"""The four kinds of segment that a store is made of: where the bytes of a stretch of positions lie.
+
+`MemorySegment` keeps small segments in plain memory, `FileSegment` has a memory file or a temporary file of its own,
+`PieceSegment` borrows a piece of the spill file that all partitions share, and `NamedSegment` is a file of a data
+directory, which outlives the process. All of them are a `Segment`: the store needs no other knowledge of a kind, except
+that a `MemorySegment` can move to a file.
+Must never know: batches, offsets, readers, which segment comes next.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.files import FileRange, MemoryBudget, Piece, SegmentFile
+from kafkaproto.broker.log.named_files import SegmentFolder, SegmentOnDisk
+
+Data = bytes | bytearray | memoryview
+Region = bytes | FileRange
+
+SMALL_SEGMENT_BYTES = 64 << 10
+LARGEST_GRANT_BYTES = 1 << 20
+NO_LIMIT_BYTES = (1 << 63) - 1
+
+
+class Segment(Protocol):
+    """The bytes of positions `base` to `end`. `end` is final once the segment is sealed; until then the store knows it.
+
+    A segment may continue the one before it: the bytes of one segment of the log then lie in several segments of the
+    store, and `carried_bytes` of them lie in earlier ones. `untimed_ms` is when a batch without a timestamp was last
+    appended, -1 if none was. `has_leftover` says that bytes of a failed append still lie behind the end.
+    """
+
+    base: int
+    end: int
+    carried_bytes: int
+    untimed_ms: int
+    has_leftover: bool
+
+    def make_room(self, size: int, length: int) -> int:
+        """Make room for `length` bytes behind the first `size`.
+
+        Returns how many bytes the segment can hold before the next call is due, or 0 if the bytes do not fit.
+        Raises OSError, and StorageError if a leftover cannot be removed.
+        """
+
+    def write(self, data: Data, start: int) -> None:
+        """Write `data` at offset `start`, the end so far, within the room that was made. Raises OSError."""
+
+    def flush(self) -> None:
+        """Force the bytes to the disk if they are to outlive the process. Raises OSError."""
+
+    def seal(self, end: int) -> None:
+        """End the segment at position `end`: nothing follows. Raises StorageError if a leftover cannot be removed."""
+
+    def region(self, start: int, length: int) -> Region:
+        """Return `length` bytes from offset `start`: a copy if they are in plain memory, else a range of the file."""
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return a copy of `length` bytes from offset `start`."""
+
+    def drop(self) -> None:
+        """Delete the bytes; a range of them that is being sent stays readable."""
+
+    def close(self) -> None:
+        """Release what the process holds for the segment. A named file stays on the disk."""
+
+
+class _Extent:
+    """The positions of a segment, and what all kinds do alike."""
+
+    __slots__ = ("base", "carried_bytes", "end", "has_leftover", "untimed_ms")
+
+    def __init__(self, base: int, carried_bytes: int) -> None:
+        self.base = base
+        self.end = base
+        self.carried_bytes = carried_bytes
+        self.untimed_ms = -1
+        self.has_leftover = False
+
+    def flush(self) -> None:
+        """Do nothing: the bytes do not outlive the process."""
+
+    def seal(self, end: int) -> None:
+        """End the segment at position `end`."""
+        self.end = end
+
+    def drop(self) -> None:
+        """Do nothing: the file or the piece is released with the last reference to it."""
+
+    def close(self) -> None:
+        """Do as `drop` does: only named files are kept."""
+        self.drop()
+
+
+class MemorySegment(_Extent):
+    """Bytes in plain memory, so that ten thousand small partitions need no descriptor."""
+
+    __slots__ = ("_budget", "_bytes")
+
+    def __init__(self, base: int, carried_bytes: int, budget: MemoryBudget) -> None:
+        super().__init__(base, carried_bytes)
+        self._budget = budget
+        self._bytes: bytearray | None = None
+
+    def make_room(self, size: int, length: int) -> int:
+        """Take budget for exactly `length` bytes, if the segment stays small or no more files may be opened."""
+        budget = self._budget
+        if size + length > SMALL_SEGMENT_BYTES and budget.open_files < budget.file_limit:
+            return 0
+        return size + length if budget.reserve(length) else 0
+
+    def write(self, data: Data, start: int) -> None:
+        """Append `data`."""
+        if self._bytes is None:
+            self._bytes = bytearray()
+        self._bytes += data
+
+    def region(self, start: int, length: int) -> bytes:
+        """Return a copy of `length` bytes from offset `start`."""
+        return self.read(start, length)
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return a copy of `length` bytes: a view that outlives the call would keep the bytearray from growing."""
+        return b"" if self._bytes is None else bytes(memoryview(self._bytes)[start : start + length])
+
+    def moved_to(self, file: SegmentFile) -> FileSegment:
+        """Write the bytes to `file`, return the segment that holds them now and release the memory. Raises OSError."""
+        moved = FileSegment(self.base, self.carried_bytes, file)
+        moved.untimed_ms = self.untimed_ms
+        if self._bytes is not None:
+            moved.write(self._bytes, 0)
+        self.drop()
+        return moved
+
+    def drop(self) -> None:
+        """Release the memory to the budget."""
+        if self._bytes is not None:
+            self._budget.release(len(self._bytes))
+            self._bytes = None
+
+
+class FileSegment(_Extent):
+    """Bytes in a file of their own without a name: a memory file within the budget, or a temporary file."""
+
+    __slots__ = ("_file",)
+
+    def __init__(self, base: int, carried_bytes: int, file: SegmentFile) -> None:
+        super().__init__(base, carried_bytes)
+        self._file = file
+
+    def make_room(self, size: int, length: int) -> int:
+        """Take budget for a memory file: in large steps, or exactly when the budget runs low."""
+        file = self._file
+        if not file.reserved_bytes:
+            return NO_LIMIT_BYTES  # on disk
+        missing = size + length - file.reserved_bytes
+        if missing > 0 and not (file.reserve(max(missing, grant_bytes(size))) or file.reserve(missing)):
+            return 0
+        return file.reserved_bytes
+
+    def write(self, data: Data, start: int) -> None:
+        """Write `data` at offset `start`. Raises OSError."""
+        fd = self._file.fileno()
+        written = os.pwrite(fd, data, start)
+        if written != len(data):
+            _write_rest(fd, data, start, written)
+
+    def seal(self, end: int) -> None:
+        """End the segment at position `end` and return the budget that it does not use."""
+        self.end = end
+        self._file.trim(end - self.base)
+
+    def region(self, start: int, length: int) -> FileRange:
+        """Return a range of the file, which stays open as long as the range lives."""
+        return FileRange(self._file, start, length)
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return a copy of `length` bytes from offset `start`."""
+        return os.pread(self._file.fileno(), length, start)
+
+
+class PieceSegment(_Extent):
+    """Bytes in a piece of the spill file: for small segments when memory is used up, and when descriptors are."""
+
+    __slots__ = ("_piece",)
+
+    def __init__(self, base: int, carried_bytes: int, piece: Piece) -> None:
+        super().__init__(base, carried_bytes)
+        self._piece = piece
+
+    def make_room(self, size: int, length: int) -> int:
+        """Return the size of the piece, or 0 if the bytes do not fit into it."""
+        return self._piece.size if size + length <= self._piece.size else 0
+
+    def write(self, data: Data, start: int) -> None:
+        """Write `data` at offset `start` of the piece. Raises OSError."""
+        piece = self._piece
+        fd = piece.file.fileno()
+        written = os.pwrite(fd, data, piece.offset + start)
+        if written != len(data):
+            _write_rest(fd, data, piece.offset + start, written)
+
+    def region(self, start: int, length: int) -> FileRange:
+        """Return a range of the spill file; the piece is not lent again as long as the range lives."""
+        piece = self._piece
+        return FileRange(piece.file, piece.offset + start, length, piece)
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return a copy of `length` bytes from offset `start` of the piece."""
+        return os.pread(self._piece.file.fileno(), length, self._piece.offset + start)
+
+
+class NamedSegment(_Extent):
+    """Bytes in a file of a data directory. The file is created with the first append; `path` is None before.
+
+    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` says that
+    compaction writes it. Bytes behind the end would be read after a restart, so a failed append must leave none.
+    """
+
+    __slots__ = ("_fd", "_folder", "is_cleaned", "path")
+
+    def __init__(self, base: int, carried_bytes: int, folder: SegmentFolder, is_cleaned: bool) -> None:
+        super().__init__(base, carried_bytes)
+        self.is_cleaned = is_cleaned
+        self.path: Path | None = None
+        self._folder = folder
+        self._fd = -1  # the file to append to, -1 if it has to be opened first
+
+    @classmethod
+    def found(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
+        """Return the segment of a file that an earlier process left. All that is known of its age is that it exists now."""
+        segment = cls(on_disk.base, 0, folder, on_disk.is_cleaned)
+        segment.path, segment.end, segment.untimed_ms = on_disk.path, on_disk.base + on_disk.size_bytes, now_ms
+        return segment
+
+    def make_room(self, size: int, length: int) -> int:
+        """Open the file to append at offset `size`. Raises OSError, and StorageError if a leftover cannot be removed."""
+        self._open_to_append(size)
+        return NO_LIMIT_BYTES
+
+    def write(self, data: Data, start: int) -> None:
+        """Write `data` at offset `start`, whole or not at all. Raises OSError."""
+        if self._fd < 0:
+            self._open_to_append(start)
+        try:
+            written = os.pwrite(self._fd, data, start)
+            if written != len(data):
+                _write_rest(self._fd, data, start, written)
+        except OSError:
+            self._fd = -1
+            self.has_leftover = True
+            with suppress(OSError, StorageError):
+                self._open_to_append(start)
+            raise
+
+    def flush(self) -> None:
+        """Force the bytes to the disk. Raises OSError."""
+        if self.path is not None:
+            os.fsync(self._open(self.path).fileno())
+
+    def seal(self, end: int) -> None:
+        """End the segment at position `end`. Raises StorageError if a leftover cannot be removed."""
+        if self.has_leftover:
+            self._open_to_append(end - self.base)
+        self.end = end
+
+    def truncate(self, end: int) -> None:
+        """Remove the bytes from position `end` on. Raises OSError."""
+        if self.path is not None:
+            os.ftruncate(self._open(self.path).fileno(), end - self.base)
+        self.end = end
+
+    def region(self, start: int, length: int) -> Region:
+        """Return a range of the file, which stays open as long as the range lives. Raises OSError."""
+        return b"" if self.path is None else FileRange(self._open(self.path), start, length)
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return a copy of `length` bytes from offset `start`. Raises OSError."""
+        return b"" if self.path is None else os.pread(self._open(self.path).fileno(), length, start)
+
+    def drop(self) -> None:
+        """Delete the file."""
+        if self.path is not None:
+            self._folder.unlink(self.path)
+            self.path = None
+
+    def close(self) -> None:
+        """Leave the file to the next process."""
+        if self.path is not None:
+            self._folder.pool.release(self.path)
+            self.path = None
+
+    def _open_to_append(self, size: int) -> None:
+        """Open the file and remove what a failed append left behind the first `size` bytes."""
+        if self.path is None:
+            self.path = self._folder.path_of(self.base, self.is_cleaned)
+        if self.has_leftover:
+            try:
+                self.truncate(self.base + size)
+            except OSError as error:
+                raise StorageError(f"cannot remove what a failed append left in {self.path.name}: {error}") from error
+            self.has_leftover = False
+        self._fd = self._open(self.path).fileno()
+
+    def _open(self, path: Path) -> SegmentFile:
+        return self._folder.pool.open(path, self._evicted)
+
+    def _evicted(self, _: Path) -> None:
+        """Note that the pool closed the file."""
+        self._fd = -1
+
+
+def grant_bytes(size: int) -> int:
+    """Return how much budget a memory file of `size` bytes takes at a time: it doubles, up to 1 MiB."""
+    return min(max(2 * SMALL_SEGMENT_BYTES, size), LARGEST_GRANT_BYTES)
+
+
+def _write_rest(fd: int, data: Data, start: int, written: int) -> None:
+    """Write what a signal or a filling disk kept `pwrite` from writing at once. Raises OSError."""
+    rest = memoryview(data)[written:]
+    while rest:
+        if not written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        start += written
+        written = os.pwrite(fd, rest, start)
+        rest = rest[written:]

@@ -1,0 +1,196 @@
+"""The four kinds of segment: one behaviour, and what each of them does when it is dropped, closed or cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_memory_file, open_temporary_file
+from kafkaproto.broker.log.named_files import FEWEST_OPEN, FilePool, SegmentFolder
+from kafkaproto.broker.log.segments import FileSegment, MemorySegment, NamedSegment, PieceSegment, Segment
+from kafkaproto.broker.log.store import SMALL_SEGMENT_BYTES, Store
+
+PLENTY = 1 << 30
+BASE = 5000
+KINDS = ["memory", "memory file", "temporary file", "piece", "named"]
+
+
+@pytest.fixture
+def budget() -> MemoryBudget:
+    return MemoryBudget(PLENTY)
+
+
+def new_segment(kind: str, budget: MemoryBudget, folder: Path) -> Segment:
+    if kind == "memory":
+        return MemorySegment(BASE, 0, budget)
+    if kind == "memory file":
+        file = open_memory_file(budget, 4096)
+        assert file is not None
+        return FileSegment(BASE, 0, file)
+    if kind == "temporary file":
+        return FileSegment(BASE, 0, open_temporary_file(budget))
+    if kind == "piece":
+        return PieceSegment(BASE, 0, budget.spill.lend(4096))
+    return NamedSegment(BASE, 0, SegmentFolder(folder, FilePool(budget)), is_cleaned=False)
+
+
+def fill(segment: Segment, *blocks: bytes) -> None:
+    size = 0
+    for block in blocks:
+        assert segment.make_room(size, len(block)) >= size + len(block)
+        segment.write(block, size)
+        size += len(block)
+
+
+def refuse_writes(fd: int, data: object, offset: int) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_returns_what_was_written(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+    segment = new_segment(kind, budget, tmp_path)
+    fill(segment, b"abc", b"defgh")
+    region = segment.region(2, 4)
+    assert (region.read() if isinstance(region, FileRange) else region) == b"cdef"
+    assert segment.read(1, 3) == b"bcd"
+    segment.seal(BASE + 8)
+    assert (segment.base, segment.end, segment.read(0, 8)) == (BASE, BASE + 8, b"abcdefgh")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_releases_memory_and_descriptors_when_dropped(
+    kind: str, budget: MemoryBudget, tmp_path: Path
+) -> None:
+    segment = new_segment(kind, budget, tmp_path)
+    fill(segment, b"x" * 3000)
+    segment.drop()
+    del segment
+    assert (budget.used_bytes, budget.open_files, list(tmp_path.iterdir())) == (0, 0, [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_a_named_segment_outlives_close(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+    segment = new_segment(kind, budget, tmp_path)
+    fill(segment, b"x" * 3000)
+    segment.close()
+    del segment
+    assert (budget.used_bytes, budget.open_files) == (0, 0)
+    assert [path.stat().st_size for path in tmp_path.iterdir()] == ([3000] if kind == "named" else [])
+
+
+@pytest.mark.parametrize("kind", ["memory file", "temporary file", "piece", "named"])
+def test_a_range_outlives_its_dropped_segment(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+    segment = new_segment(kind, budget, tmp_path)
+    fill(segment, b"x" * 3000)
+    region = segment.region(0, 3000)
+    segment.drop()
+    del segment
+    PieceSegment(0, 0, budget.spill.lend(4096)).write(b"y" * 4096, 0)
+    assert isinstance(region, FileRange) and region.read() == b"x" * 3000
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit_bytes"), [("memory", SMALL_SEGMENT_BYTES), ("memory file", 8192), ("piece", 4096)]
+)
+def test_a_segment_without_room_returns_0(kind: str, limit_bytes: int, tmp_path: Path) -> None:
+    segment = new_segment(kind, MemoryBudget(max(limit_bytes, 8192)), tmp_path)
+    assert segment.make_room(0, limit_bytes) == limit_bytes
+    assert segment.make_room(limit_bytes, 1) == 0
+
+
+def test_sealing_a_memory_file_returns_the_budget_it_does_not_use(budget: MemoryBudget, tmp_path: Path) -> None:
+    segment = new_segment("memory file", budget, tmp_path)
+    fill(segment, b"x" * 100_000)
+    assert budget.used_bytes > 102_400
+    segment.seal(BASE + 100_000)
+    assert budget.used_bytes == 102_400  # whole pages
+
+
+def test_a_failed_append_leaves_nothing_in_a_named_file(
+    budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = new_segment("named", budget, tmp_path)
+    fill(segment, b"abc")
+    real_pwrite = os.pwrite
+
+    def half(fd: int, data: bytes, offset: int) -> int:
+        return real_pwrite(fd, data[:2], offset) if len(data) > 2 else refuse_writes(fd, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", half)
+    with pytest.raises(OSError, match="No space left"):
+        segment.write(b"defg", 3)
+    assert not segment.has_leftover
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abc"]
+
+
+def test_a_leftover_is_removed_before_anything_follows_it(
+    budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = new_segment("named", budget, tmp_path)
+    fill(segment, b"abc")
+    real_pwrite = os.pwrite
+
+    def half(fd: int, data: bytes, offset: int) -> int:
+        return real_pwrite(fd, data[:2], offset) if len(data) > 2 else refuse_writes(fd, data, offset)
+
+    def refuse_truncation(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pwrite", half)
+        broken.setattr(os, "ftruncate", refuse_truncation)
+        with pytest.raises(OSError, match="No space left"):
+            segment.write(b"defg", 3)
+        assert segment.has_leftover
+        for attempt in (lambda: segment.make_room(3, 1), lambda: segment.seal(BASE + 3)):
+            with pytest.raises(StorageError, match="cannot remove what a failed append left"):
+                attempt()
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcde"]
+    segment.write(b"z", 3)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcz"]
+
+
+def test_flush_reaches_a_file_that_the_pool_closed(
+    budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = FilePool(budget, FEWEST_OPEN)
+    segment = NamedSegment(BASE, 0, SegmentFolder(tmp_path / "0", pool), is_cleaned=False)
+    fill(segment, b"abc")
+    for number in range(1, FEWEST_OPEN + 1):
+        fill(NamedSegment(0, 0, SegmentFolder(tmp_path / str(number), pool), is_cleaned=False), b"x")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    segment.flush()
+    assert segment.path is not None and synced == [segment.path.stat().st_ino]
+
+
+def test_bytes_in_memory_stay_readable_if_they_cannot_move_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = MemoryBudget(PLENTY)
+    store = Store(budget)
+    store.append(b"a" * SMALL_SEGMENT_BYTES)
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", refuse_writes)
+        with pytest.raises(StorageError, match="No space left"):
+            store.append(b"b" * 1000)
+    assert store.read(0, 10) == b"a" * 10
+    assert budget.used_bytes == SMALL_SEGMENT_BYTES
+    assert store.append(b"c" * 1000) == SMALL_SEGMENT_BYTES
+    assert store.read(SMALL_SEGMENT_BYTES - 1, 2) == b"ac"
+
+
+def test_a_batch_never_goes_into_a_piece_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed first append leaves an empty segment in a piece; a larger batch must not be written over the next piece."""
+    budget = MemoryBudget(0)
+    store, neighbour = Store(budget), Store(budget)
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", refuse_writes)
+        with pytest.raises(StorageError, match="No space left"):
+            store.append(b"a" * 100)
+    neighbour.append(b"n" * 4000)
+    store.append(b"b" * 2 * SMALL_SEGMENT_BYTES)
+    assert store.read(0, 2 * SMALL_SEGMENT_BYTES) == b"b" * 2 * SMALL_SEGMENT_BYTES
+    assert neighbour.read(0, 4000) == b"n" * 4000
