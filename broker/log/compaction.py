@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.retention import newest_ms
 from kafkaproto.broker.log.rolling import NO_LIMIT_MS
-from kafkaproto.broker.log.runs import OffsetRange, Segment
+from kafkaproto.broker.log.runs import LogSegment, OffsetRange
 from kafkaproto.broker.log.scan import headers
 from kafkaproto.broker.log.store import Store
 from kafkaproto.errors import DecodeError
@@ -49,12 +49,12 @@ class CleaningLimits(NamedTuple):
 class Cleanable(NamedTuple):
     """The segments that may be cleaned, `clean` of which were before; when the next one may be, None if time does not matter."""
 
-    segments: Sequence[Segment]
+    segments: Sequence[LogSegment]
     clean: int
     next_ms: int | None
 
     @property
-    def dirty(self) -> Sequence[Segment]:
+    def dirty(self) -> Sequence[LogSegment]:
         return self.segments[self.clean :]
 
 
@@ -90,7 +90,7 @@ def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | N
     return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
 
-def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Segment]) -> int | None:
+def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[LogSegment]) -> int | None:
     """max.compaction.lag.ms after the first batch of the dirty segments (`maxCompactionDelay`), None if that is never."""
     first_timestamps = [next(headers(log.store, *segment.parts[0]))[1].max_timestamp for segment in dirty]
     timed = [timestamp for timestamp in first_timestamps if timestamp > 0]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkaproto.broker.log.replica_log import ReplicaLog
-from kafkaproto.broker.log.runs import Segment
+from kafkaproto.broker.log.runs import LogSegment
 from kafkaproto.broker.log.store import Store
 from kafkaproto.broker.log.time_lookup import largest_timestamp
 
@@ -59,13 +59,13 @@ def next_expiry(log: ReplicaLog, limits: RetentionLimits) -> Expiry:
     return Expiry(at_ms, log.log_start_offset, end_offset, limits)
 
 
-def newest_ms(store: Store, segment: Segment) -> int:
+def newest_ms(store: Store, segment: LogSegment) -> int:
     """The largest timestamp of a segment; where no batch has one, when the last was appended (`LogSegment.largestTimestamp`)."""
     largest = max(largest_timestamp(store, start, end) for start, end in segment.parts)
     return largest if largest >= 0 else max(store.segment_at(start).untimed_ms for start, _ in segment.parts)
 
 
-def _expired(log: ReplicaLog, segments: Sequence[Segment], limits: RetentionLimits, now_ms: int) -> int:
+def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionLimits, now_ms: int) -> int:
     """How many of the oldest segments go: first those without which the log is still large enough, then the old ones."""
     ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
     gone = 0

@@ -40,7 +40,7 @@ class Place(NamedTuple):
     base_offset: int
 
 
-class Segment(NamedTuple):
+class LogSegment(NamedTuple):
     """A log's segment: offsets from `first_offset` up to before `end_offset`, and the position ranges of its batches."""
 
     first_offset: int
@@ -120,7 +120,7 @@ class Runs:
         for run in self._runs[self._runs.index(place.run) + 1 :]:
             yield run.start, run.end
 
-    def segments(self) -> Iterator[Segment]:
+    def segments(self) -> Iterator[LogSegment]:
         """The log's segments as this replica has them, in order: whole but for the first one and for other leaders' batches."""
         parts: list[tuple[int, int]] = []
         first_offset = -1
@@ -130,11 +130,11 @@ class Runs:
                 if begins or not parts:
                     base_offset = run.first_offset if start == run.start else base_offset_at(self.store, start)
                     if parts:
-                        yield Segment(first_offset, base_offset, tuple(parts))
+                        yield LogSegment(first_offset, base_offset, tuple(parts))
                     parts, first_offset = [], base_offset
                 parts.append((start, end))
         if parts:
-            yield Segment(first_offset, self.end_offset, tuple(parts))
+            yield LogSegment(first_offset, self.end_offset, tuple(parts))
 
     def readable_end(self, place: Place, bound_offset: int) -> int:
         """Where one read from `place` must end: at the batch that holds `bound_offset`, its run's or segment's end."""
