@@ -25,6 +25,7 @@ CROSSINGS = [
     ("broker", "kafkaproto/broker/log/store.py", "import kafkaproto.pipeline.session"),
     ("state", "kafkaproto/broker/quota/windows.py", "import kafkaproto.messages.fetch"),
     ("state", "kafkaproto/broker/fetch/read.py", "from kafkaproto.messages.fetch import FetchRequest"),
+    ("observers", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.observe.journal"),
     ("handlers", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.handlers.produce"),
     ("generator", "kafkaproto/broker/requests/pipeline.py", "import kafkaproto.generator"),
     ("codec", "kafkaproto/api.py", "import kafkaproto.broker.runtime.clock"),

@@ -1,0 +1,117 @@
+"""The event port: who is called, in which order, and what an observer sees of a whole run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkaproto.broker.quota.forced import ForcedThrottle
+from kafkaproto.broker.runtime.events import EVENTS, Events, Observer
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.support.wire import batch, fetch, limit, metadata, produce
+
+
+def noting(name: str, calls: list[tuple[str, tuple[Any, ...]]]) -> Callable[..., None]:
+    def note(_: Observer, *arguments: Any) -> None:
+        calls.append((name, arguments))
+
+    return note
+
+
+def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observer:
+    """Return an observer that overrides these methods and adds each call to `calls`."""
+    return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
+
+
+def test_an_event_without_a_subscriber_is_none_and_with_one_is_its_method() -> None:
+    events, calls = Events(), []  # type: ignore[var-annotated]
+    assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
+    observer = observer_of(calls, "cleared")
+    events.attach(observer)
+    assert events.cleared == observer.cleared
+    assert [name for name in EVENTS if getattr(events, name) is not None] == ["cleared"]
+    events.detach(observer)
+    assert events.cleared is None
+
+
+def test_several_subscribers_are_called_in_the_order_in_which_they_were_attached() -> None:
+    events, calls = Events(), []  # type: ignore[var-annotated]
+    first, second = observer_of(calls, "cleared", "throttle_ended"), observer_of(calls, "cleared")
+    events.attach(second)
+    events.attach(first)
+    assert events.cleared is not None and events.throttle_ended is not None
+    order: list[Observer] = []
+    for observer in (first, second):
+        type(observer).cleared = lambda self, now_ms: order.append(self)  # type: ignore[method-assign]
+    events.detach(first)
+    events.attach(first)
+    assert events.cleared is not None
+    events.cleared(5)
+    assert order == [second, first]
+    with pytest.raises(ValueError, match="attached already"):
+        events.attach(first)
+
+
+def test_all_records_come_apart_while_an_observer_wants_them_so() -> None:
+    events = Events()
+    wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
+    events.attach(wanting)
+    assert events.wants_records_apart
+    events.detach(wanting)
+    assert not events.wants_records_apart
+
+
+def test_a_new_observer_sees_a_whole_run() -> None:
+    cluster = VirtualCluster(2, release_name="3.9")
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    cluster.state.events.attach(observer_of(calls, *EVENTS))
+    cluster.topic("t", 1, 2)
+    limit(cluster, consumer_byte_rate=100.0)
+    client = cluster.connect()
+    cluster.state.forced_throttles.add(ForcedThrottle(50, api="Produce", times=1))
+    client.ask(produce("t", batch(b"x" * 5000)), 9)
+    cluster.advance(100)
+    client.send(produce("t", batch(b"y"), acks=0), 9)
+    cluster.advance(1000)
+    client.ask(fetch(("t", 0, 0)), 12)
+    cluster.advance(60_000)
+    client.send(fetch(("t", 0, 2), max_wait_ms=500, min_bytes=1), 12)
+    cluster.advance(500)
+    client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 5)
+    client.ask(metadata(), 9)
+    client.send_bytes(b"\0\0\0\1\0")
+    cluster.state.stop_broker(1)
+    cluster.advance(1)
+    cluster.state.controller.delete_topic("t")
+    cluster.run()
+    cluster.state.reset()
+
+    seen = Counter(name for name, _ in calls)
+    rare = {"log_truncated", "response_lost"}
+    assert {name for name in EVENTS if not seen[name]} <= rare
+    assert seen["request_begun"] == seen["response_sent"] + seen["response_lost"]
+    assert seen["response_sent"] == seen["response_ready"] + seen["request_unanswered"]
+    assert next(arguments[1] for name, arguments in calls if name == "throttled") == 50
+    appended = [arguments[1:] for name, arguments in calls if name == "records_appended"]
+    assert appended == [("t", 0, 1), ("t", 0, 2)]
+    assert {arguments[2] for name, arguments in calls if name == "noted"} >= {"parked", "broker", "leader"}
+
+
+def test_an_observer_that_raises_ends_the_connection_of_that_request_only(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = VirtualCluster()
+    first, second = cluster.connect(), cluster.connect()
+
+    class Broken(Observer):
+        def response_ready(self, *_: Any, **__: Any) -> None:
+            raise ArithmeticError("of an observer")
+
+    broken = Broken()
+    cluster.state.events.attach(broken)
+    first.send(metadata(), 9)
+    assert first.closed_ms is not None and "of an observer" in caplog.text
+    cluster.state.events.detach(broken)
+    assert second.ask(metadata(), 9).brokers
