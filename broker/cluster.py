@@ -36,8 +36,8 @@ from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.replication.stores import Stores
-from kafkaproto.broker.requests import pipeline
-from kafkaproto.broker.requests.registry import Registration
+from kafkaproto.broker.requests import throttling
+from kafkaproto.broker.requests.registry import Registration, advertised
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock, SystemClock
 from kafkaproto.broker.runtime.events import Events
@@ -117,7 +117,7 @@ class Cluster:
             self.events.attach(observer)
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)
-        self.delays_responses = release.delays_responses(release_name)
+        self.throttling = throttling.strategy(release.delays_responses(release_name))
         self.config = ClusterConfig(config, profile_defaults(profile, brokers), self.strict_kip)
         nobody = sorted(i for i in self.config.static_broker if i >= brokers)
         if nobody:
@@ -199,7 +199,7 @@ class Cluster:
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
         """What every broker offers, by api key."""
-        return pipeline.advertised(self._ranges)
+        return advertised(self._ranges)
 
     def _new_node(self, broker_id: int) -> Node:
         config = self.config.for_broker(broker_id)

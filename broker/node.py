@@ -22,6 +22,7 @@ from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.quota.forced import ForcedThrottles
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests.registry import Registration
+from kafkaproto.broker.requests.throttling import Throttling
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock
 from kafkaproto.broker.runtime.events import Events
@@ -75,7 +76,7 @@ class Node:
         self.actions: ActionQueue = cluster.actions
         self.events: Events = cluster.events
         self.forced: ForcedThrottles = cluster.forced_throttles
-        self.delays_responses = cluster.delays_responses
+        self.throttling: Throttling = cluster.throttling
         self.clock: Clock = cluster.clock
         self.running = True
         self.connections: dict[int, OpenConnection] = {}

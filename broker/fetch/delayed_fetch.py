@@ -1,21 +1,16 @@
-"""A fetch that waits for data: parked under its partitions, answered when there is enough or when its time is up (`DelayedFetch`).
+"""When a fetch must wait for data, and until when: there is enough, or no sense in waiting (`DelayedFetch` in Kafka).
 
-The answer is read afresh when it completes, never kept from when it parked. Must never know wire messages, sessions or quotas.
+The response is read afresh when the wait is over, never kept from when it began. Must never know wire messages, sessions or quotas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kafkaproto.broker.fetch.read import FetchParams, PartitionFetch, PartitionRead, Reader
-from kafkaproto.broker.metadata.image import Image
-from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.partition import Partition, Watcher
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
-from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
-
-Read = Callable[[int], list[PartitionRead]]
-Answer = Callable[[Read, int], None]
 
 
 def must_answer_now(
@@ -31,24 +26,10 @@ def must_answer_now(
     return not readable or any(r.error_code or r.diverging or r.preferred_read_replica >= 0 for r in readable)
 
 
-class DelayedFetch:
-    """Parks `fetches` until `deadline_ms`. `answer(read, now_ms)` is called once, unless it is abandoned first; `read(now_ms)` gives
+class FetchCondition:
+    """What a fetch waits for: enough bytes, or that there is no sense in waiting for them any more."""
 
-    the results.
-    """
-
-    __slots__ = (
-        "_answer",
-        "_fetches",
-        "_image",
-        "_min_bytes",
-        "_params",
-        "_partitions",
-        "_reader",
-        "_replicas",
-        "_timer",
-        "done",
-    )
+    __slots__ = ("_min_bytes", "_params", "_partitions", "_reader")
 
     def __init__(
         self,
@@ -57,33 +38,20 @@ class DelayedFetch:
         fetches: Sequence[PartitionFetch],
         reader: Reader,
         replicas: ReplicaManager,
-        image: Callable[[], Image],
-        answer: Answer,
     ) -> None:
         self._params = params
         self._min_bytes = min_bytes
-        self._fetches = fetches
         self._reader = reader
-        self._replicas = replicas
-        self._image = image
-        self._answer = answer
-        self._timer: Timer | None = None
         self._partitions = [(f, replicas.partitions[(f.topic, f.index)]) for f in fetches if not f.error]
-        self.done = False
 
-    def park(self, timers: Timers, deadline_ms: int) -> None:
-        for _, partition in self._partitions:
-            partition.watchers[self] = None
-        self._timer = timers.at(deadline_ms, self._complete)
+    @property
+    def watchers(self) -> list[dict[Watcher, None]]:
+        """Where to register for a check whenever one of the partitions changes."""
+        return [partition.watchers for _, partition in self._partitions]
 
     def is_due(self, now_ms: int) -> bool:
         """F-29: is there enough now, or no sense in waiting? Kafka asks this before it parks a fetch, too."""
         return self._pointless(now_ms) or self._available(now_ms) >= self._min_bytes
-
-    def check(self, now_ms: int) -> None:
-        """A partition changed."""
-        if not self.done and self.is_due(now_ms):
-            self._complete(now_ms)
 
     def _pointless(self, now_ms: int) -> bool:
         """A. the partition is gone; B. leadership or epoch moved; C. what may be seen ends below the asked offset (D1);
@@ -119,22 +87,8 @@ class DelayedFetch:
     def _is_throttled(self, partition: Partition, now_ms: int) -> bool:
         return self._params.replica_id >= 0 and self._reader.throttles(self._params, partition, now_ms)
 
-    def _complete(self, now_ms: int) -> None:
-        if self.done:
-            return
-        self.abandon()
+    def note_gone_partitions(self) -> None:
+        """Set the error of those that were deleted meanwhile, before all are read for the response."""
         for fetch, partition in self._partitions:
             if partition.gone:
                 fetch.error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self._answer(self._read, now_ms)
-
-    def _read(self, now_ms: int) -> list[PartitionRead]:
-        return self._reader.read_all(self._params, self._fetches, self._image(), now_ms)
-
-    def abandon(self) -> None:
-        """Nobody waits for the answer any more."""
-        self.done = True
-        if self._timer is not None:
-            self._timer.cancel()
-        for _, partition in self._partitions:
-            partition.watchers.pop(self, None)

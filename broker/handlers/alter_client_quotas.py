@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.quota.store import AlterationResult, QuotaAlteration, QuotaOp
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -17,13 +19,13 @@ from kafkaproto.messages.alter_client_quotas import (
 )
 
 
-def _failed(context: RequestContext, request: AlterClientQuotasRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: AlterClientQuotasRequest, error_code: int) -> Reply:
     asked = [[(e.entity_type, e.entity_name) for e in entry.entity] for entry in request.entries]
     return _response([AlterationResult(entity, int(error_code)) for entity in asked])
 
 
 @register(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, _failed)
-def alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> Response:
+def alter_client_quotas(exchange: Exchange, request: AlterClientQuotasRequest) -> Reply:
     alterations = [
         QuotaAlteration(
             [(e.entity_type, e.entity_name) for e in entry.entity],
@@ -31,10 +33,10 @@ def alter_client_quotas(context: RequestContext, request: AlterClientQuotasReque
         )
         for entry in request.entries
     ]
-    return _response(context.node.cluster.quota_store.alter(alterations, request.validate_only))
+    return _response(exchange.node.cluster.quota_store.alter(alterations, request.validate_only))
 
 
-def _response(results: list[AlterationResult]) -> Response:
+def _response(results: list[AlterationResult]) -> Reply:
     entries = [
         AlterClientQuotasResponseEntryData(
             int(result.error_code),
@@ -43,4 +45,4 @@ def _response(results: list[AlterationResult]) -> Response:
         )
         for result in results
     ]
-    return Response(AlterClientQuotasResponse(entries=entries))
+    return Reply(AlterClientQuotasResponse(entries=entries))

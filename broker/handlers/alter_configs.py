@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.dynamic import Change, Operation, change, one_by_one, resource
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -17,25 +19,27 @@ from kafkaproto.messages.alter_configs import (
 )
 
 
-def _failed(context: RequestContext, request: AlterConfigsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: AlterConfigsRequest, error_code: int) -> Reply:
     responses = [
         AlterConfigsResourceResponse(int(error_code), None, r.resource_type, r.resource_name) for r in request.resources
     ]
-    return Response(AlterConfigsResponse(responses=responses))
+    return Reply(AlterConfigsResponse(responses=responses))
 
 
 @register(ApiKey.ALTER_CONFIGS, 0, 2, _failed)
-def alter_configs(context: RequestContext, request: AlterConfigsRequest) -> Response:
+def alter_configs(exchange: Exchange, request: AlterConfigsRequest) -> Reply:
     responses = [
         AlterConfigsResourceResponse(code, message, asked.resource_type, asked.resource_name)
-        for asked, code, message in one_by_one(request.resources, lambda r: _replace(context, r, request.validate_only))
+        for asked, code, message in one_by_one(
+            request.resources, lambda r: _replace(exchange, r, request.validate_only)
+        )
     ]
-    return Response(AlterConfigsResponse(responses=responses))
+    return Reply(AlterConfigsResponse(responses=responses))
 
 
-def _replace(context: RequestContext, asked: AlterConfigsResource, validate_only: bool) -> None:
-    changed = resource(context.node, asked.resource_type, asked.resource_name)
+def _replace(exchange: Exchange, asked: AlterConfigsResource, validate_only: bool) -> None:
+    changed = resource(exchange.node, asked.resource_type, asked.resource_name)
     operations = [Change(c.name, Operation.SET, c.value) for c in asked.configs]
     named = {c.name for c in asked.configs}
     operations += [Change(name, Operation.DELETE, None) for name in changed.own if name not in named]
-    change(changed, operations, context.node.cluster.strict_kip, validate_only)
+    change(changed, operations, exchange.node.cluster.strict_kip, validate_only)

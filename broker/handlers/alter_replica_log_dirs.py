@@ -8,7 +8,9 @@ so that the tool asks again, and what nobody has is 3.
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -18,7 +20,7 @@ from kafkaproto.messages.alter_replica_log_dirs import (
 )
 
 
-def _failed(context: RequestContext, request: AlterReplicaLogDirsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: AlterReplicaLogDirsRequest, error_code: int) -> Reply:
     results = [
         AlterReplicaLogDirTopicResult(
             topic.name, [AlterReplicaLogDirPartitionResult(i, int(error_code)) for i in topic.partitions]
@@ -26,23 +28,23 @@ def _failed(context: RequestContext, request: AlterReplicaLogDirsRequest, error_
         for directory in request.dirs
         for topic in directory.topics
     ]
-    return Response(AlterReplicaLogDirsResponse(results=results))
+    return Reply(AlterReplicaLogDirsResponse(results=results))
 
 
 @register(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2, _failed)
-def alter_replica_log_dirs(context: RequestContext, request: AlterReplicaLogDirsRequest) -> Response:
+def alter_replica_log_dirs(exchange: Exchange, request: AlterReplicaLogDirsRequest) -> Reply:
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
     for directory in request.dirs:
         for topic in directory.topics:
             result = results.setdefault(topic.name, AlterReplicaLogDirTopicResult(topic.name))
             for index in topic.partitions:
-                error = _error(context, directory.path, topic.name, index)
+                error = _error(exchange, directory.path, topic.name, index)
                 result.partitions.append(AlterReplicaLogDirPartitionResult(index, int(error)))
-    return Response(AlterReplicaLogDirsResponse(results=list(results.values())))
+    return Reply(AlterReplicaLogDirsResponse(results=list(results.values())))
 
 
-def _error(context: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
-    node = context.node
+def _error(exchange: Exchange, path: str, topic: str, index: int) -> ErrorCode:
+    node = exchange.node
     if path != node.log_dir:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if node.replicas.find(topic, index) is not None:

@@ -11,7 +11,9 @@ import re
 from typing import Any
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 
@@ -19,21 +21,19 @@ FIRST_VERSION_WITH_SOFTWARE = 3
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?\Z")
 
 
-def _failed(context: RequestContext, request: Any, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: Any, error_code: int) -> Reply:
     response = ApiVersionsResponse(error_code=error_code)
     if error_code == ErrorCode.UNSUPPORTED_VERSION:
-        own = context.node.apis[ApiKey.API_VERSIONS]
+        own = exchange.node.apis[ApiKey.API_VERSIONS]
         response.api_keys = [ApiVersion(own.api_key, own.min_version, own.max_version)]
-    return Response(response)
+    return Reply(response)
 
 
 @register(ApiKey.API_VERSIONS, 0, 4, _failed)
-def api_versions(context: RequestContext, request: ApiVersionsRequest) -> Response:
-    if context.api_version >= FIRST_VERSION_WITH_SOFTWARE and not (
+def api_versions(exchange: Exchange, request: ApiVersionsRequest) -> Reply:
+    if exchange.api_version >= FIRST_VERSION_WITH_SOFTWARE and not (
         _SOFTWARE.match(request.client_software_name) and _SOFTWARE.match(request.client_software_version)
     ):
-        return _failed(context, request, ErrorCode.INVALID_REQUEST)
-    offered = context.node.apis.values()
-    return Response(
-        ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered])
-    )
+        return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
+    offered = exchange.node.apis.values()
+    return Reply(ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered]))

@@ -12,7 +12,9 @@ from collections import Counter
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.mutations import MutationCharge
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -24,30 +26,30 @@ from kafkaproto.messages.create_partitions import (
 FIRST_STRICT_VERSION = 3
 
 
-def _failed(context: RequestContext, request: CreatePartitionsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: CreatePartitionsRequest, error_code: int) -> Reply:
     results = [CreatePartitionsTopicResult(t.name, int(error_code), None) for t in request.topics]
-    return Response(CreatePartitionsResponse(results=results))
+    return Reply(CreatePartitionsResponse(results=results))
 
 
 @register(ApiKey.CREATE_PARTITIONS, 0, 3, _failed)
-def create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> Response:
-    mutations = context.open_mutations(context.api_version >= FIRST_STRICT_VERSION)
+def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> Reply:
+    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
     results = [
-        _add(context, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
+        _add(exchange, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
     ]
     results += [
         CreatePartitionsTopicResult(name, int(ErrorCode.INVALID_REQUEST), "Name each topic once.")
         for name, count in named.items()
         if count > 1
     ]
-    return Response(CreatePartitionsResponse(results=results))
+    return Reply(CreatePartitionsResponse(results=results))
 
 
 def _add(
-    context: RequestContext, mutations: MutationCharge, asked: CreatePartitionsTopic, validate_only: bool
+    exchange: Exchange, mutations: MutationCharge, asked: CreatePartitionsTopic, validate_only: bool
 ) -> CreatePartitionsTopicResult:
-    controller = context.node.cluster.controller
+    controller = exchange.node.cluster.controller
     given = None if asked.assignments is None else [a.broker_ids for a in asked.assignments]
     try:
         topic = controller.plan_partitions(asked.name, asked.count, given, mutations.take)

@@ -15,7 +15,9 @@ from kafkaproto.broker.config.definitions import TOPIC_SETTINGS
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.quota.mutations import MutationCharge
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.create_topics import (
     CreatableTopic,
@@ -31,37 +33,37 @@ MAX_PARTITIONS = 10_000
 """In one request (`ReplicationControlManager` in Kafka), so that no client lays out more than memory holds."""
 
 
-def _failed(context: RequestContext, request: CreateTopicsRequest, error_code: int) -> Response:
-    return Response(CreateTopicsResponse(topics=[_error(t.name, error_code, None) for t in request.topics]))
+def _failed(exchange: Exchange, request: CreateTopicsRequest, error_code: int) -> Reply:
+    return Reply(CreateTopicsResponse(topics=[_error(t.name, error_code, None) for t in request.topics]))
 
 
 @register(ApiKey.CREATE_TOPICS, 0, 7, _failed)
-def create_topics(context: RequestContext, request: CreateTopicsRequest) -> Response:
-    if sum(_partitions(context, asked) for asked in request.topics) > MAX_PARTITIONS:
+def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
+    if sum(_partitions(exchange, asked) for asked in request.topics) > MAX_PARTITIONS:
         why = f"A request may ask for {MAX_PARTITIONS} partitions at most."
-        return Response(
+        return Reply(
             CreateTopicsResponse(topics=[_error(t.name, ErrorCode.POLICY_VIOLATION, why) for t in request.topics])
         )
-    mutations = context.open_mutations(context.api_version >= FIRST_STRICT_VERSION)
+    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
     results = [
-        _create(context, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
+        _create(exchange, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
     ]
     results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
-    return Response(CreateTopicsResponse(topics=results))
+    return Reply(CreateTopicsResponse(topics=results))
 
 
-def _partitions(context: RequestContext, asked: CreatableTopic) -> int:
+def _partitions(exchange: Exchange, asked: CreatableTopic) -> int:
     """How many it would have; nonsense counts nothing and is refused for itself."""
     if asked.assignments:
         return len(asked.assignments)
-    return max(0, context.node.config["num.partitions"] if asked.num_partitions == -1 else asked.num_partitions)
+    return max(0, exchange.node.config["num.partitions"] if asked.num_partitions == -1 else asked.num_partitions)
 
 
 def _create(
-    context: RequestContext, mutations: MutationCharge, asked: CreatableTopic, validate_only: bool
+    exchange: Exchange, mutations: MutationCharge, asked: CreatableTopic, validate_only: bool
 ) -> CreatableTopicResult:
-    controller = context.node.cluster.controller
+    controller = exchange.node.cluster.controller
     try:
         if asked.assignments and (asked.num_partitions != -1 or asked.replication_factor != -1):
             raise KafkaError(
@@ -78,7 +80,7 @@ def _create(
             controller.create_topic(topic)
     except KafkaError as error:
         return _error(asked.name, error.error_code, error.message)
-    return _made(context, topic)
+    return _made(exchange, topic)
 
 
 def _value(name: str, value: str | None) -> str:
@@ -87,7 +89,7 @@ def _value(name: str, value: str | None) -> str:
     return value
 
 
-def _made(context: RequestContext, topic: Topic) -> CreatableTopicResult:
+def _made(exchange: Exchange, topic: Topic) -> CreatableTopicResult:
     result = CreatableTopicResult(
         topic.name,
         topic.topic_id,
@@ -96,9 +98,9 @@ def _made(context: RequestContext, topic: Topic) -> CreatableTopicResult:
         num_partitions=len(topic.partitions),
         replication_factor=topic.replication_factor,
     )
-    if context.api_version >= FIRST_VERSION_WITH_CONFIGS:
-        config = context.node.config.cluster
-        described = [config.describe_topic(context.node.broker_id, topic.configs, name) for name in TOPIC_SETTINGS]
+    if exchange.api_version >= FIRST_VERSION_WITH_CONFIGS:
+        config = exchange.node.config.cluster
+        described = [config.describe_topic(exchange.node.broker_id, topic.configs, name) for name in TOPIC_SETTINGS]
         result.configs = [CreatableTopicConfigs(d.name, d.value, False, int(d.source), False) for d in described]
     return result
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
-from kafkaproto.broker.replication.delayed_partitions import AwaitedDeletion, DelayedPartitions
-from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.broker.replication.delayed_partitions import AwaitedDeletion, AwaitedPartitions
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.delete_records import (
     DeleteRecordsPartition,
@@ -26,48 +29,47 @@ UNKNOWN_LOW_WATERMARK = -1
 Waiting = list[tuple[AwaitedDeletion, DeleteRecordsPartitionResult]]
 
 
-def _failed(context: RequestContext, request: DeleteRecordsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: DeleteRecordsRequest, error_code: int) -> Reply:
     topics = [
         DeleteRecordsTopicResult(t.name, [_error(p.partition_index, error_code) for p in t.partitions])
         for t in request.topics
     ]
-    return Response(DeleteRecordsResponse(topics=topics))
+    return Reply(DeleteRecordsResponse(topics=topics))
 
 
 @register(ApiKey.DELETE_RECORDS, 0, 2, _failed)
-def delete_records(context: RequestContext, request: DeleteRecordsRequest) -> Response | DelayedOperation:
+def delete_records(exchange: Exchange, request: DeleteRecordsRequest) -> Reply | Delayed:
     waiting: Waiting = []
     named: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
         named.setdefault(topic.name, {}).update((p.partition_index, p) for p in topic.partitions)
     topics = [
-        DeleteRecordsTopicResult(name, [_delete(context, name, p, waiting) for p in partitions.values()])
+        DeleteRecordsTopicResult(name, [_delete(exchange, name, p, waiting) for p in partitions.values()])
         for name, partitions in named.items()
     ]
 
-    def build() -> Response:
+    def build(_now_ms: int) -> Reply:
         for awaited, result in waiting:
             result.error_code = awaited.error_code
             if awaited.error_code != ErrorCode.REQUEST_TIMED_OUT:  # then what was known at first is told
                 result.low_watermark = UNKNOWN_LOW_WATERMARK if result.error_code else awaited.partition.low_watermark()
-        return Response(DeleteRecordsResponse(topics=topics))
+        return Reply(DeleteRecordsResponse(topics=topics))
 
-    def all_gone(now_ms: int) -> None:
-        operation.complete(build, now_ms)
-
-    delayed = DelayedPartitions([awaited for awaited, _ in waiting], all_gone)
-    operation = DelayedOperation(delayed.abandon)
-    if delayed.is_settled() or request.timeout_ms <= 0:
-        delayed.end(context.now_ms)
-    else:
-        delayed.park(context.node.timers, context.now_ms + request.timeout_ms)
-    return operation
+    now_ms = exchange.now_ms
+    all_of_them = AwaitedPartitions([awaited for awaited, _ in waiting])
+    if all_of_them.is_settled(now_ms) or request.timeout_ms <= 0:
+        all_of_them.time_out()
+        return build(now_ms)
+    deadline_ms = now_ms + request.timeout_ms
+    return Delayed().wait(
+        all_of_them.watchers, all_of_them.is_settled, exchange.node.timers, deadline_ms, build, all_of_them.time_out
+    )
 
 
 def _delete(
-    context: RequestContext, topic: str, asked: DeleteRecordsPartition, waiting: Waiting
+    exchange: Exchange, topic: str, asked: DeleteRecordsPartition, waiting: Waiting
 ) -> DeleteRecordsPartitionResult:
-    node = context.node
+    node = exchange.node
     try:
         if topic in INTERNAL_TOPICS:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is the broker's own.")

@@ -13,7 +13,9 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import NO_TOPIC_ID
 from kafkaproto.broker.quota.mutations import MutationCharge
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.delete_topics import (
     DeletableTopicResult,
@@ -26,46 +28,44 @@ FIRST_STRICT_VERSION = 5
 FIRST_VERSION_BY_ID = 6
 
 
-def _asked(context: RequestContext, request: DeleteTopicsRequest) -> list[DeleteTopicState]:
-    if context.api_version >= FIRST_VERSION_BY_ID:
+def _asked(exchange: Exchange, request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+    if exchange.api_version >= FIRST_VERSION_BY_ID:
         return request.topics
     return [DeleteTopicState(name) for name in request.topic_names]
 
 
-def _failed(context: RequestContext, request: DeleteTopicsRequest, error_code: int) -> Response:
-    asked = _asked(context, request)
-    return Response(
+def _failed(exchange: Exchange, request: DeleteTopicsRequest, error_code: int) -> Reply:
+    asked = _asked(exchange, request)
+    return Reply(
         DeleteTopicsResponse(responses=[DeletableTopicResult(t.name, t.topic_id, int(error_code)) for t in asked])
     )
 
 
 @register(ApiKey.DELETE_TOPICS, 0, 6, _failed)
-def delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> Response:
-    asked = _asked(context, request)
-    mutations = context.open_mutations(context.api_version >= FIRST_STRICT_VERSION)
+def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
+    asked = _asked(exchange, request)
+    mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     times = Counter((t.name, t.topic_id) for t in asked)
     once = {(t.name, t.topic_id): t for t in asked}
-    results = [_delete(context, mutations, t, times[key]) for key, t in once.items()]
-    return Response(DeleteTopicsResponse(responses=results))
+    results = [_delete(exchange, mutations, t, times[key]) for key, t in once.items()]
+    return Reply(DeleteTopicsResponse(responses=results))
 
 
-def _delete(
-    context: RequestContext, mutations: MutationCharge, asked: DeleteTopicState, times: int
-) -> DeletableTopicResult:
+def _delete(exchange: Exchange, mutations: MutationCharge, asked: DeleteTopicState, times: int) -> DeletableTopicResult:
     result = DeletableTopicResult(asked.name, asked.topic_id)
     try:
-        result.name, result.topic_id = _find(context, asked, times)
-        if not context.node.config["delete.topic.enable"]:
+        result.name, result.topic_id = _find(exchange, asked, times)
+        if not exchange.node.config["delete.topic.enable"]:
             raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
-        mutations.take(len(context.node.image.topics[result.name].partitions))
-        context.node.cluster.controller.delete_topic(result.name)
+        mutations.take(len(exchange.node.image.topics[result.name].partitions))
+        exchange.node.cluster.controller.delete_topic(result.name)
     except KafkaError as error:
         result.error_code, result.error_message = error.error_code, error.message
     return result
 
 
-def _find(context: RequestContext, asked: DeleteTopicState, times: int) -> tuple[str, bytes]:
-    image = context.node.image
+def _find(exchange: Exchange, asked: DeleteTopicState, times: int) -> tuple[str, bytes]:
+    image = exchange.node.image
     by_id = asked.topic_id != NO_TOPIC_ID
     if times > 1 or by_id == (asked.name is not None):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Name each topic once, by its name or by its id.")

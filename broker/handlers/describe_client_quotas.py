@@ -9,7 +9,9 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.store import FilterComponent
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -20,18 +22,18 @@ from kafkaproto.messages.describe_client_quotas import (
 
 
 def _failed(
-    context: RequestContext, request: DescribeClientQuotasRequest, error_code: int, message: str | None = None
-) -> Response:
-    return Response(DescribeClientQuotasResponse(error_code=int(error_code), error_message=message, entries=None))
+    exchange: Exchange, request: DescribeClientQuotasRequest, error_code: int, message: str | None = None
+) -> Reply:
+    return Reply(DescribeClientQuotasResponse(error_code=int(error_code), error_message=message, entries=None))
 
 
 @register(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, _failed)
-def describe_client_quotas(context: RequestContext, request: DescribeClientQuotasRequest) -> Response:
+def describe_client_quotas(exchange: Exchange, request: DescribeClientQuotasRequest) -> Reply:
     components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
     try:
-        found = context.node.cluster.quota_store.describe(components, request.strict)
+        found = exchange.node.cluster.quota_store.describe(components, request.strict)
     except KafkaError as error:
-        return _failed(context, request, error.error_code, error.message)
+        return _failed(exchange, request, error.error_code, error.message)
     entries = [
         EntryData(
             [EntityData(kind, name) for kind, name in entity.components()],
@@ -39,4 +41,4 @@ def describe_client_quotas(context: RequestContext, request: DescribeClientQuota
         )
         for entity, values in found
     ]
-    return Response(DescribeClientQuotasResponse(entries=entries))
+    return Reply(DescribeClientQuotasResponse(entries=entries))

@@ -7,7 +7,9 @@ Behaviour: M-7. This broker has no controllers of their own to tell about: type 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -20,22 +22,22 @@ ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
 """What `AclEntry.supportedOperations` lists for a cluster, as bits: without access control, all of it."""
 
 
-def _failed(context: RequestContext, request: DescribeClusterRequest, error_code: int) -> Response:
-    return Response(DescribeClusterResponse(error_code=int(error_code)))
+def _failed(exchange: Exchange, request: DescribeClusterRequest, error_code: int) -> Reply:
+    return Reply(DescribeClusterResponse(error_code=int(error_code)))
 
 
 @register(ApiKey.DESCRIBE_CLUSTER, 0, 1, _failed)
-def describe_cluster(context: RequestContext, request: DescribeClusterRequest) -> Response:
+def describe_cluster(exchange: Exchange, request: DescribeClusterRequest) -> Reply:
     if request.endpoint_type != BROKERS:
         mismatched = request.endpoint_type == CONTROLLERS
         error = ErrorCode.MISMATCHED_ENDPOINT_TYPE if mismatched else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-        return Response(
+        return Reply(
             DescribeClusterResponse(
                 error_code=int(error),
                 error_message=f"Endpoint type {request.endpoint_type} was asked of a broker; it tells type {BROKERS}.",
             )
         )
-    image, listener = context.node.image, context.peer.listener_name
+    image, listener = exchange.node.image, exchange.peer.listener_name
     live = image.alive_on(listener)
     response = DescribeClusterResponse(
         cluster_id=image.cluster_id,
@@ -44,4 +46,4 @@ def describe_cluster(context: RequestContext, request: DescribeClusterRequest) -
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
-    return Response(response)
+    return Reply(response)

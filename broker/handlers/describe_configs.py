@@ -14,7 +14,9 @@ from kafkaproto.broker.config.definitions import BROKER_SETTINGS, TOPIC_SETTINGS
 from kafkaproto.broker.config.values import Described, Source
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import topic_name_is_legal
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -39,27 +41,27 @@ TYPE_NUMBERS = {
 }
 
 
-def _failed(context: RequestContext, request: DescribeConfigsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: DescribeConfigsRequest, error_code: int) -> Reply:
     results = [
         DescribeConfigsResult(int(error_code), None, r.resource_type, r.resource_name) for r in request.resources
     ]
-    return Response(DescribeConfigsResponse(results=results))
+    return Reply(DescribeConfigsResponse(results=results))
 
 
 @register(ApiKey.DESCRIBE_CONFIGS, 0, 4, _failed)
-def describe_configs(context: RequestContext, request: DescribeConfigsRequest) -> Response:
-    return Response(DescribeConfigsResponse(results=[_resource(context, request, r) for r in request.resources]))
+def describe_configs(exchange: Exchange, request: DescribeConfigsRequest) -> Reply:
+    return Reply(DescribeConfigsResponse(results=[_resource(exchange, request, r) for r in request.resources]))
 
 
 def _resource(
-    context: RequestContext, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    exchange: Exchange, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(0, "", resource.resource_type, resource.resource_name)
     try:
         if resource.resource_type == TOPIC:
-            described = _topic(context, resource.resource_name)
+            described = _topic(exchange, resource.resource_name)
         elif resource.resource_type == BROKER:
-            described = _broker(context, resource.resource_name)
+            described = _broker(exchange, resource.resource_name)
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {resource.resource_type}.")
     except KafkaError as error:
@@ -67,25 +69,25 @@ def _resource(
         return result
     wanted = resource.configuration_keys
     result.configs = [
-        _config(d, request.include_synonyms, resource.resource_type, context.api_version)
+        _config(d, request.include_synonyms, resource.resource_type, exchange.api_version)
         for d in described
         if not wanted or d.name in wanted
     ]
     return result
 
 
-def _topic(context: RequestContext, name: str) -> Iterable[Described]:
+def _topic(exchange: Exchange, name: str) -> Iterable[Described]:
     if not topic_name_is_legal(name):
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
-    topic = context.node.image.topics.get(name)
+    topic = exchange.node.image.topics.get(name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    config = context.node.config.cluster
-    return [config.describe_topic(context.node.broker_id, topic.configs, key) for key in TOPIC_SETTINGS]
+    config = exchange.node.config.cluster
+    return [config.describe_topic(exchange.node.broker_id, topic.configs, key) for key in TOPIC_SETTINGS]
 
 
-def _broker(context: RequestContext, name: str) -> Iterable[Described]:
-    config, own_id = context.node.config.cluster, context.node.broker_id
+def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
+    config, own_id = exchange.node.config.cluster, exchange.node.broker_id
     if name == "":
         return [
             d for d in (config.describe_broker(-1, key) for key in config.dynamic_all) if d.source != Source.DEFAULT

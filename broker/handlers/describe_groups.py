@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -21,19 +23,19 @@ GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
 """Read, delete, describe: without access control everybody may do everything (`AclEntry.supportedOperations`)."""
 
 
-def _failed(context: RequestContext, request: DescribeGroupsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: DescribeGroupsRequest, error_code: int) -> Reply:
     groups = [DescribedGroup(int(error_code), group_id=group_id) for group_id in request.groups]
-    return Response(DescribeGroupsResponse(groups=groups))
+    return Reply(DescribeGroupsResponse(groups=groups))
 
 
 @register(ApiKey.DESCRIBE_GROUPS, 0, 5, _failed)
-def describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> Response:
-    described = [_describe(context, group_id, request.include_authorized_operations) for group_id in request.groups]
-    return Response(DescribeGroupsResponse(groups=described))
+def describe_groups(exchange: Exchange, request: DescribeGroupsRequest) -> Reply:
+    described = [_describe(exchange, group_id, request.include_authorized_operations) for group_id in request.groups]
+    return Reply(DescribeGroupsResponse(groups=described))
 
 
-def _describe(context: RequestContext, group_id: str, with_operations: bool) -> DescribedGroup:
-    node = context.node
+def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> DescribedGroup:
+    node = exchange.node
     error = refusal(node.cluster, node.broker_id, group_id)
     if error:
         return DescribedGroup(int(error), group_id=group_id)

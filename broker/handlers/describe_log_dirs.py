@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -21,19 +23,19 @@ from kafkaproto.messages.describe_log_dirs import (
 )
 
 
-def _failed(context: RequestContext, request: DescribeLogDirsRequest, error_code: int) -> Response:
-    return Response(DescribeLogDirsResponse(error_code=int(error_code)))
+def _failed(exchange: Exchange, request: DescribeLogDirsRequest, error_code: int) -> Reply:
+    return Reply(DescribeLogDirsResponse(error_code=int(error_code)))
 
 
 @register(ApiKey.DESCRIBE_LOG_DIRS, 0, 4, _failed)
-def describe_log_dirs(context: RequestContext, request: DescribeLogDirsRequest) -> Response:
-    node = context.node
+def describe_log_dirs(exchange: Exchange, request: DescribeLogDirsRequest) -> Reply:
+    node = exchange.node
     topics: dict[str, DescribeLogDirsTopic] = {}
     for partition in _asked(node, request):
         topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(partition.topic))
         topic.partitions.append(_told(partition))
     result = DescribeLogDirsResult(log_dir=node.log_dir, topics=list(topics.values()))
-    return Response(DescribeLogDirsResponse(results=[result]))
+    return Reply(DescribeLogDirsResponse(results=[result]))
 
 
 def _asked(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -18,17 +20,15 @@ from kafkaproto.messages.describe_user_scram_credentials import (
 )
 
 
-def _failed(context: RequestContext, request: DescribeUserScramCredentialsRequest, error_code: int) -> Response:
-    return Response(DescribeUserScramCredentialsResponse(error_code=int(error_code)))
+def _failed(exchange: Exchange, request: DescribeUserScramCredentialsRequest, error_code: int) -> Reply:
+    return Reply(DescribeUserScramCredentialsResponse(error_code=int(error_code)))
 
 
 @register(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, _failed)
-def describe_user_scram_credentials(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Response:
+def describe_user_scram_credentials(exchange: Exchange, request: DescribeUserScramCredentialsRequest) -> Reply:
     """One result a name: 91 for who is unknown, 92 for who was named twice. No names: all that have a password, so none."""
     named = Counter(user.name for user in request.users or ())
-    return Response(
-        DescribeUserScramCredentialsResponse(results=[_result(name, times) for name, times in named.items()])
-    )
+    return Reply(DescribeUserScramCredentialsResponse(results=[_result(name, times) for name, times in named.items()]))
 
 
 def _result(user: str, times: int) -> DescribeUserScramCredentialsResult:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import Controller
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -24,15 +26,15 @@ from kafkaproto.messages.elect_leaders import (
 PREFERRED, UNCLEAN = 0, 1
 
 
-def _failed(context: RequestContext, request: ElectLeadersRequest, error_code: int) -> Response:
-    return Response(ElectLeadersResponse(error_code=int(error_code) if context.api_version else 0))
+def _failed(exchange: Exchange, request: ElectLeadersRequest, error_code: int) -> Reply:
+    return Reply(ElectLeadersResponse(error_code=int(error_code) if exchange.api_version else 0))
 
 
 @register(ApiKey.ELECT_LEADERS, 0, 2, _failed)
-def elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> Response:
+def elect_leaders(exchange: Exchange, request: ElectLeadersRequest) -> Reply:
     if request.election_type not in (PREFERRED, UNCLEAN):
         return _of_no_kind(request)
-    controller = context.node.cluster.controller
+    controller = exchange.node.cluster.controller
     listed = request.topic_partitions is not None
     asked = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
     response = ElectLeadersResponse()
@@ -41,16 +43,16 @@ def elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> Resp
         told = [r for r in results if listed or r.error_code != ErrorCode.ELECTION_NOT_NEEDED]
         if told:
             response.replica_election_results.append(ReplicaElectionResult(topic.topic, told))
-    return Response(response)
+    return Reply(response)
 
 
-def _of_no_kind(request: ElectLeadersRequest) -> Response:
+def _of_no_kind(request: ElectLeadersRequest) -> Reply:
     code, message = int(ErrorCode.INVALID_REQUEST), f"Unknown election type {request.election_type}"
     results = [
         ReplicaElectionResult(t.topic, [PartitionResult(index, code, message) for index in t.partitions])
         for t in request.topic_partitions or ()
     ]
-    return Response(ElectLeadersResponse(error_code=code, replica_election_results=results))
+    return Reply(ElectLeadersResponse(error_code=code, replica_election_results=results))
 
 
 def _everything(controller: Controller) -> list[TopicPartitions]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kafkaproto.api import ApiKey, codec
+from kafkaproto.api import ApiKey
 from kafkaproto.broker.fetch.conversion import knows_all, told
-from kafkaproto.broker.fetch.delayed_fetch import DelayedFetch, must_answer_now
+from kafkaproto.broker.fetch.delayed_fetch import FetchCondition, must_answer_now
 from kafkaproto.broker.fetch.read import (
     FIRST_VERSION_WITH_CLIENT_METADATA,
     FetchParams,
@@ -25,9 +25,11 @@ from kafkaproto.broker.fetch.read import (
 from kafkaproto.broker.fetch.session import FetchContext, PartitionRequest
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.replication.selector import ClientMetadata
-from kafkaproto.broker.requests.registry import Charge, DelayedOperation, RequestContext, Response, Result, register
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Charge, FetchReply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from kafkaproto.messages.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -54,23 +56,23 @@ Key = tuple[Any, int]
 """(topic name or topic id, partition index), as the request names it."""
 
 
-def _failed(context: RequestContext, request: FetchRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> FetchReply:
     """The error stands at the top where there is room for it, and at every partition but where those have ids."""
-    version = context.api_version
+    version = exchange.api_version
     at_top = int(error_code) if version >= FIRST_VERSION_WITH_SESSIONS else 0
     told = request.topics if version < FIRST_VERSION_BY_ID else []
     results = [((t.topic, p.partition), failed(error_code)) for t in told for p in t.partitions]
-    response = FetchResponse(error_code=at_top, responses=_grouped(context, results))
-    return Response(response, Charge.FETCH, emptied=FetchResponse)
+    response = FetchResponse(error_code=at_top, responses=_grouped(exchange, results))
+    return FetchReply(response)
 
 
 @register(ApiKey.FETCH, 0, 17, _failed)
-def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOperation:
-    node, now_ms = context.node, context.now_ms
+def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
+    node, now_ms = exchange.node, exchange.now_ms
     if request.isolation_level not in ISOLATION_LEVELS:
-        return _failed(context, request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    params = _params(context, request)
-    by_id = context.api_version >= FIRST_VERSION_BY_ID
+        return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    params = _params(exchange, request)
+    by_id = exchange.api_version >= FIRST_VERSION_BY_ID
     session: FetchContext[Key, Any] = node.sessions.begin(
         request.session_id,
         request.session_epoch,
@@ -80,11 +82,11 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
         params.from_follower,
         now_ms,
     )
-    keys, fetches = _resolve(context, session, by_id, params.from_follower)
+    keys, fetches = _resolve(exchange, session, by_id, params.from_follower)
     results = node.reader.read_all(params, fetches, node.image, now_ms)
-    answer = _Answer(context, params, session, keys, fetches)
+    answer = _Answer(exchange, params, session, keys, fetches)
     if params.from_follower:
-        _note_follower(context, params, fetches, results)
+        _note_follower(exchange, params, fetches, results)
     min_bytes = min(params.min_bytes, params.max_bytes)  # F-5
     first_of_session = request.session_epoch == NEW_SESSION_EPOCH
     if must_answer_now(params, min_bytes, fetches, results):
@@ -92,51 +94,47 @@ def fetch(context: RequestContext, request: FetchRequest) -> Result | DelayedOpe
     if answer.owed_at_once(first_of_session):
         # As if it had parked and been woken: read afresh, for the high watermark that this very fetch may have moved.
         return answer.build(node.reader.read_all(params, fetches, node.image, now_ms), now_ms)
-    delayed = DelayedFetch(
-        params,
-        min_bytes,
-        fetches,
-        node.reader,
-        node.replicas,
-        lambda: node.image,
-        lambda read, at_ms: operation.complete(lambda: answer.build(read(at_ms), at_ms), at_ms),
-    )
-    if delayed.is_due(now_ms):
+    condition = FetchCondition(params, min_bytes, fetches, node.reader, node.replicas)
+    if condition.is_due(now_ms):
         return answer.build(results, now_ms)
-    operation = DelayedOperation(delayed.abandon)
-    delayed.park(node.timers, now_ms + params.max_wait_ms)
+
+    def build(at_ms: int) -> FetchReply:
+        condition.note_gone_partitions()
+        return answer.build(node.reader.read_all(params, fetches, node.image, at_ms), at_ms)
+
+    delayed = Delayed().wait(condition.watchers, condition.is_due, node.timers, now_ms + params.max_wait_ms, build)
     if node.events.noted is not None:
-        node.events.noted(now_ms, node.broker_id, "parked", {"api": "Fetch", "client_id": context.client_id})
-    return operation
+        node.events.noted(now_ms, node.broker_id, "parked", {"api": "Fetch", "client_id": exchange.client_id})
+    return delayed
 
 
-def _params(context: RequestContext, request: FetchRequest) -> FetchParams:
-    version = context.api_version
+def _params(exchange: Exchange, request: FetchRequest) -> FetchParams:
+    version = exchange.api_version
     in_state = version >= FIRST_VERSION_WITH_REPLICA_STATE
     replica_id = request.replica_state.replica_id if in_state else request.replica_id
     client = None
-    if replica_id < 0 and version >= FIRST_VERSION_WITH_CLIENT_METADATA and context.node.replicas.selector is not None:
-        peer = context.peer
+    if replica_id < 0 and version >= FIRST_VERSION_WITH_CLIENT_METADATA and exchange.node.replicas.selector is not None:
+        peer = exchange.peer
         client = ClientMetadata(
-            request.rack_id, context.client_id or "", peer.client_address, peer.principal, peer.listener_name
+            request.rack_id, exchange.client_id or "", peer.client_address, peer.principal, peer.listener_name
         )
     return FetchParams(
         version,
         replica_id,
         request.max_wait_ms,
         request.min_bytes,
-        _max_bytes(context, request, replica_id),
+        _max_bytes(exchange, request, replica_id),
         request.isolation_level == READ_COMMITTED,
         client,
     )
 
 
-def _max_bytes(context: RequestContext, request: FetchRequest, replica_id: int) -> int:
+def _max_bytes(exchange: Exchange, request: FetchRequest, replica_id: int) -> int:
     """F-4: the client's wish, the broker's limit, and what the client's quota has room for in its window."""
-    node = context.node
+    node = exchange.node
     limit = min(request.max_bytes, node.fetch_max_bytes)
     if replica_id < 0 and node.quotas.fetch.enabled:
-        limit = min(limit, node.quotas.fetch.max_bytes_in_window(context.peer.principal, context.client_id))
+        limit = min(limit, node.quotas.fetch.max_bytes_in_window(exchange.peer.principal, exchange.client_id))
     return limit
 
 
@@ -158,13 +156,13 @@ def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionReque
 
 
 def _resolve(
-    context: RequestContext, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
+    exchange: Exchange, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
 ) -> tuple[list[Key], list[PartitionFetch]]:
     """What to read, readable partitions first: those found wrong before reading are answered after them (F-23).
 
     Of the wrong ones a consumer is told unknown ids first; `KafkaApis` looks at the names of a follower's as they come.
     """
-    image = context.node.image
+    image = exchange.node.image
     good: list[tuple[Key, PartitionFetch]] = []
     bad: list[tuple[Key, PartitionFetch]] = []
     for key, asked in session.partitions():
@@ -194,32 +192,32 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 
 
 def _note_follower(
-    context: RequestContext, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
+    exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
     """N-11: what a follower asks for tells how far it is; only when it asks, not when it is answered, and not where logs part."""
     for one, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:
-            partition = context.node.replicas.partitions[(one.topic, one.index)]
-            partition.follower_fetched(params.replica_id, one.offset, one.log_start_offset, context.now_ms)
+            partition = exchange.node.replicas.partitions[(one.topic, one.index)]
+            partition.follower_fetched(params.replica_id, one.offset, one.log_start_offset, exchange.now_ms)
             own = partition.fetchers.get(params.replica_id)
             if own is not None:  # somebody asked in its name (N-12): its own next fetch tells the truth again
-                own.refetch_soon(partition, context.now_ms)
+                own.refetch_soon(partition, exchange.now_ms)
 
 
 class _Answer:
     """Builds the response of one fetch, now or when it has waited."""
 
-    __slots__ = ("_context", "_fetches", "_keys", "_params", "_session")
+    __slots__ = ("_exchange", "_fetches", "_keys", "_params", "_session")
 
     def __init__(
         self,
-        context: RequestContext,
+        exchange: Exchange,
         params: FetchParams,
         session: FetchContext[Key, Any],
         keys: list[Key],
         fetches: list[PartitionFetch],
     ) -> None:
-        self._context = context
+        self._exchange = exchange
         self._params = params
         self._session = session
         self._keys = keys
@@ -227,7 +225,7 @@ class _Answer:
 
     def owed_at_once(self, first_of_session: bool) -> bool:
         """D5: under `kip` a follower's first fetch of a session, and one with a stale high watermark, never wait."""
-        node, params = self._context.node, self._params
+        node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:
             return False
         return first_of_session or any(
@@ -236,73 +234,44 @@ class _Answer:
             if not f.error
         )
 
-    def build(self, results: list[PartitionRead], now_ms: int) -> Result:
+    def build(self, results: list[PartitionRead], now_ms: int) -> FetchReply:
+        exchange, from_follower = self._exchange, self._params.from_follower
         paired = list(zip(self._keys, results, strict=True))
         news = self._session.included(paired)
         if not knows_all(self._params.version):
             news = self._as_told(news)
-        message = FetchResponse(responses=_grouped(self._context, news))
-        if self._context.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
-            _name_leaders(self._context, message)
+        message = FetchResponse(responses=_grouped(exchange, news))
+        if exchange.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
+            _name_leaders(exchange, message)
 
-        events = self._context.node.events
-
-        def accepted() -> None:
-            answer = self._session.commit(paired, now_ms)
-            message.session_id, message.error_code = answer.session_id, int(answer.error_code)
-            if self._params.from_follower:
+        def read(delivered: bool) -> None:
+            if from_follower:
                 self._told(results)
-                self._count_throttled(message, now_ms)
-            elif events.records_read is not None:
-                events.records_read(self._context, self._fetches, results, True)
+            elif exchange.node.events.records_read is not None:
+                exchange.node.events.records_read(exchange, self._fetches, results, delivered)
 
-        def emptied() -> FetchResponse:
-            if events.records_read is not None:
-                events.records_read(self._context, self._fetches, results, False)
-            answer = self._session.throttled()
-            return FetchResponse(session_id=answer.session_id, error_code=int(answer.error_code))
-
-        charge = Charge.EXEMPT if self._params.from_follower else Charge.FETCH
-        return Response(message, charge, emptied, accepted)
+        charge = Charge.EXEMPT if from_follower else Charge.FETCH
+        return FetchReply(message, charge, session=self._session, results=paired, read=read, now_ms=now_ms)
 
     def _as_told(self, news: Sequence[tuple[Key, PartitionRead]]) -> list[tuple[Key, PartitionRead]]:
         fetches = dict(zip(self._keys, self._fetches, strict=True))
-        find = self._context.node.replicas.find
+        find = self._exchange.node.replicas.find
         return [
             (key, told(self._params, fetches[key], read, find(fetches[key].topic, fetches[key].index)))
             for key, read in news
         ]
 
-    def _count_throttled(self, message: FetchResponse, now_ms: int) -> None:
-        """R-5: 4 and the size of the answer as if it had the listed partitions only."""
-        node, context = self._context.node, self._context
-        quota = node.replicas.leader_quota
-        if not quota.active:
-            return
-        by_id = context.api_version >= FIRST_VERSION_BY_ID
-        listed = FetchResponse()
-        for topic in message.responses:
-            known = node.image.topic_by_id(topic.topic_id) if by_id else node.image.topics.get(topic.topic)
-            name = "" if known is None else known.name
-            partitions = [p for p in topic.partitions if quota.lists(name, p.partition_index)]
-            if partitions:
-                listed.responses.append(FetchableTopicResponse(topic.topic, topic.topic_id, partitions))
-        out = start_frame()
-        splices: list[tuple[int, Any]] = []
-        codec(ApiKey.FETCH, context.api_version).encode_response(listed, out, splices)
-        quota.record(LENGTH_BYTES + finish_frame(out, splices), now_ms)
-
     def _told(self, results: list[PartitionRead]) -> None:
         for one, result in zip(self._fetches, results, strict=True):
-            partition = self._context.node.replicas.find(one.topic, one.index)
+            partition = self._exchange.node.replicas.find(one.topic, one.index)
             follower = None if partition is None else partition.followers.get(self._params.replica_id)
             if follower is not None:
                 follower.high_watermark = result.high_watermark
 
 
-def _grouped(context: RequestContext, results: Sequence[tuple[Key, PartitionRead]]) -> list[FetchableTopicResponse]:
+def _grouped(exchange: Exchange, results: Sequence[tuple[Key, PartitionRead]]) -> list[FetchableTopicResponse]:
     """F-27: the order of the results stays; neighbours of one topic share its entry."""
-    by_id = context.api_version >= FIRST_VERSION_BY_ID
+    by_id = exchange.api_version >= FIRST_VERSION_BY_ID
     topics: list[FetchableTopicResponse] = []
     last: object = None
     for (topic, index), result in results:
@@ -332,9 +301,9 @@ def _partition(index: int, result: PartitionRead) -> PartitionData:
     return data
 
 
-def _name_leaders(context: RequestContext, message: FetchResponse) -> None:
+def _name_leaders(exchange: Exchange, message: FetchResponse) -> None:
     """KIP-951: a partition that moved says who leads it now, and where that is (F-2)."""
-    image, listener = context.node.image, context.peer.listener_name
+    image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in message.responses:
         known = image.topic_by_id(topic.topic_id)

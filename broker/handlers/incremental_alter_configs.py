@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.dynamic import Change, change, one_by_one, resource
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -18,23 +20,23 @@ from kafkaproto.messages.incremental_alter_configs import (
 )
 
 
-def _failed(context: RequestContext, request: IncrementalAlterConfigsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_code: int) -> Reply:
     responses = [
         AlterConfigsResourceResponse(int(error_code), None, r.resource_type, r.resource_name) for r in request.resources
     ]
-    return Response(IncrementalAlterConfigsResponse(responses=responses))
+    return Reply(IncrementalAlterConfigsResponse(responses=responses))
 
 
 @register(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, _failed)
-def incremental_alter_configs(context: RequestContext, request: IncrementalAlterConfigsRequest) -> Response:
+def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfigsRequest) -> Reply:
     responses = [
         AlterConfigsResourceResponse(code, message, asked.resource_type, asked.resource_name)
-        for asked, code, message in one_by_one(request.resources, lambda r: _alter(context, r, request.validate_only))
+        for asked, code, message in one_by_one(request.resources, lambda r: _alter(exchange, r, request.validate_only))
     ]
-    return Response(IncrementalAlterConfigsResponse(responses=responses))
+    return Reply(IncrementalAlterConfigsResponse(responses=responses))
 
 
-def _alter(context: RequestContext, asked: AlterConfigsResource, validate_only: bool) -> None:
-    changed = resource(context.node, asked.resource_type, asked.resource_name)
+def _alter(exchange: Exchange, asked: AlterConfigsResource, validate_only: bool) -> None:
+    changed = resource(exchange.node, asked.resource_type, asked.resource_name)
     operations = [Change(c.name, c.config_operation, c.value) for c in asked.configs]
-    change(changed, operations, context.node.cluster.strict_kip, validate_only)
+    change(changed, operations, exchange.node.cluster.strict_kip, validate_only)

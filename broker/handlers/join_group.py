@@ -10,7 +10,10 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import JoinRequest, JoinResult
-from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 FIRST_VERSION_WITH_REBALANCE_TIMEOUT = 1
@@ -19,30 +22,30 @@ FIRST_VERSION_WITH_NULL_PROTOCOL_NAME = 7
 FIRST_VERSION_THAT_CAN_SKIP = 9
 
 
-def _failed(context: RequestContext, request: JoinGroupRequest, error_code: int) -> Response:
-    return _response(context, JoinResult(request.member_id, int(error_code)))
+def _failed(exchange: Exchange, request: JoinGroupRequest, error_code: int) -> Reply:
+    return _response(exchange, JoinResult(request.member_id, int(error_code)))
 
 
 @register(ApiKey.JOIN_GROUP, 0, 9, _failed)
-def join_group(context: RequestContext, request: JoinGroupRequest) -> Response | DelayedOperation:
-    node = context.node
+def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed:
+    node = exchange.node
     error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
     if error:
-        return _failed(context, request, error)
-    operation = DelayedOperation()
+        return _failed(exchange, request, error)
+    delayed = Delayed()
 
     def reply(result: JoinResult, at_ms: int) -> None:
-        operation.complete(lambda: _response(context, result), at_ms)
+        delayed.complete(lambda: _response(exchange, result), at_ms)
 
-    node.cluster.groups.join(_asked(context, request), context.now_ms, reply)
-    if not operation.done and node.events.noted is not None:
-        facts = {"api": "JoinGroup", "client_id": context.client_id, "group": request.group_id}
-        node.events.noted(context.now_ms, node.broker_id, "parked", facts)
-    return operation
+    node.cluster.groups.join(_asked(exchange, request), exchange.now_ms, reply)
+    if not delayed.done and node.events.noted is not None:
+        facts = {"api": "JoinGroup", "client_id": exchange.client_id, "group": request.group_id}
+        node.events.noted(exchange.now_ms, node.broker_id, "parked", facts)
+    return delayed
 
 
-def _asked(context: RequestContext, request: JoinGroupRequest) -> JoinRequest:
-    version = context.api_version
+def _asked(exchange: Exchange, request: JoinGroupRequest) -> JoinRequest:
+    version = exchange.api_version
     has_timeout = version >= FIRST_VERSION_WITH_REBALANCE_TIMEOUT
     return JoinRequest(
         request.group_id,
@@ -51,19 +54,19 @@ def _asked(context: RequestContext, request: JoinGroupRequest) -> JoinRequest:
         request.rebalance_timeout_ms if has_timeout else request.session_timeout_ms,
         request.protocol_type,
         tuple((p.name, p.metadata) for p in request.protocols),
-        context.client_id or "",
-        f"/{context.peer.client_address}",
+        exchange.client_id or "",
+        f"/{exchange.peer.client_address}",
         request.group_instance_id,
         requires_member_id=version >= FIRST_VERSION_THAT_NEEDS_A_MEMBER_ID,
         can_skip_assignment=version >= FIRST_VERSION_THAT_CAN_SKIP,
     )
 
 
-def _response(context: RequestContext, result: JoinResult) -> Response:
+def _response(exchange: Exchange, result: JoinResult) -> Reply:
     name = result.protocol_name
-    if name is None and context.api_version < FIRST_VERSION_WITH_NULL_PROTOCOL_NAME:
+    if name is None and exchange.api_version < FIRST_VERSION_WITH_NULL_PROTOCOL_NAME:
         name = ""
-    return Response(
+    return Reply(
         JoinGroupResponse(
             error_code=int(result.error_code),
             generation_id=result.generation_id,

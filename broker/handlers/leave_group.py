@@ -9,28 +9,30 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import LeavingMember
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 FIRST_VERSION_WITH_MANY_MEMBERS = 3
 
 
-def _failed(context: RequestContext, request: LeaveGroupRequest, error_code: int) -> Response:
-    return Response(LeaveGroupResponse(error_code=int(error_code)))
+def _failed(exchange: Exchange, request: LeaveGroupRequest, error_code: int) -> Reply:
+    return Reply(LeaveGroupResponse(error_code=int(error_code)))
 
 
 @register(ApiKey.LEAVE_GROUP, 0, 5, _failed)
-def leave_group(context: RequestContext, request: LeaveGroupRequest) -> Response:
-    node = context.node
+def leave_group(exchange: Exchange, request: LeaveGroupRequest) -> Reply:
+    node = exchange.node
     error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
     if error:
-        return _failed(context, request, error)
-    many = context.api_version >= FIRST_VERSION_WITH_MANY_MEMBERS
+        return _failed(exchange, request, error)
+    many = exchange.api_version >= FIRST_VERSION_WITH_MANY_MEMBERS
     leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]
     result = node.cluster.groups.leave(
-        request.group_id, leaving if many else [LeavingMember(request.member_id)], context.now_ms
+        request.group_id, leaving if many else [LeavingMember(request.member_id)], exchange.now_ms
     )
     if not many:
-        return _failed(context, request, result.error_code or result.members[0][1])
+        return _failed(exchange, request, result.error_code or result.members[0][1])
     members = [MemberResponse(member.member_id, member.group_instance_id, int(code)) for member, code in result.members]
-    return Response(LeaveGroupResponse(error_code=int(result.error_code), members=members))
+    return Reply(LeaveGroupResponse(error_code=int(result.error_code), members=members))

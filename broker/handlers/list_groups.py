@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 CLASSIC = "classic"
 
 
-def _failed(context: RequestContext, request: ListGroupsRequest, error_code: int) -> Response:
-    return Response(ListGroupsResponse(error_code=int(error_code)))
+def _failed(exchange: Exchange, request: ListGroupsRequest, error_code: int) -> Reply:
+    return Reply(ListGroupsResponse(error_code=int(error_code)))
 
 
 @register(ApiKey.LIST_GROUPS, 0, 5, _failed)
-def list_groups(context: RequestContext, request: ListGroupsRequest) -> Response:
-    node = context.node
+def list_groups(exchange: Exchange, request: ListGroupsRequest) -> Reply:
+    node = exchange.node
     listed = [
         ListedGroup(group.group_id, group.protocol_type, group.state, CLASSIC)
         for group in node.cluster.groups.list_groups(request.states_filter, request.types_filter)
         if not refusal(node.cluster, node.broker_id, group.group_id)
     ]
-    return Response(ListGroupsResponse(groups=listed))
+    return Reply(ListGroupsResponse(groups=listed))

@@ -13,7 +13,9 @@ from typing import NamedTuple
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import (
     ListOffsetsPartition,
@@ -45,15 +47,15 @@ class Found(NamedTuple):
 NOTHING = Found(-1)
 
 
-def _failed(context: RequestContext, request: ListOffsetsRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: ListOffsetsRequest, error_code: int) -> Reply:
     topics = [ListOffsetsTopicResponse(t.name, [_error(p, error_code) for p in t.partitions]) for t in request.topics]
-    return Response(ListOffsetsResponse(topics=topics))
+    return Reply(ListOffsetsResponse(topics=topics))
 
 
 @register(ApiKey.LIST_OFFSETS, 0, 9, _failed)
-def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> Response:
+def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
     if request.isolation_level not in ISOLATION_LEVELS:
-        return _failed(context, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     answers = []  # an entry for each of the request, also for one topic twice (L-10)
     for topic in request.topics:
@@ -62,22 +64,22 @@ def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> Respon
             if asked[(topic.name, wanted.partition_index)] > 1:
                 answer.partitions.append(_error(wanted, ErrorCode.INVALID_REQUEST))
             else:
-                answer.partitions.append(_one(context, request, topic.name, wanted))
-    return Response(ListOffsetsResponse(topics=answers))
+                answer.partitions.append(_one(exchange, request, topic.name, wanted))
+    return Reply(ListOffsetsResponse(topics=answers))
 
 
 def _one(
-    context: RequestContext, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+    exchange: Exchange, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    version = context.api_version
+    version = exchange.api_version
     try:
         if wanted.timestamp < 0 and FIRST_VERSION_OF.get(wanted.timestamp, version + 1) > version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        partition = _partition(context, request.replica_id, topic, wanted)
+        partition = _partition(exchange, request.replica_id, topic, wanted)
         if version < FIRST_VERSION_WITH_ONE_OFFSET:
-            offsets = _old_style(partition, request.replica_id, wanted, context.now_ms)
+            offsets = _old_style(partition, request.replica_id, wanted, exchange.now_ms)
             return ListOffsetsPartitionResponse(wanted.partition_index, 0, offsets)
-        found = _look_up(context, request, partition, wanted.timestamp)
+        found = _look_up(exchange, request, partition, wanted.timestamp)
     except KafkaError as error:
         return _error(wanted, error.error_code)
     epoch = found.leader_epoch if version >= FIRST_VERSION_WITH_LEADER_EPOCH else -1
@@ -104,9 +106,9 @@ def _old_style(partition: Partition, replica_id: int, wanted: ListOffsetsPartiti
     return [log.high_watermark, *(offset for offset in offsets if offset <= log.high_watermark)]
 
 
-def _partition(context: RequestContext, replica_id: int, topic: str, wanted: ListOffsetsPartition) -> Partition:
+def _partition(exchange: Exchange, replica_id: int, topic: str, wanted: ListOffsetsPartition) -> Partition:
     """L-3, L-4: unknown 3; epoch 74 or 75; not the leader 6, unless the asker is a debugging one."""
-    node = context.node
+    node = exchange.node
     partition = node.replicas.find(topic, wanted.partition_index)
     if partition is None:
         return node.replicas.leader_or_error(node.image, topic, wanted.partition_index)
@@ -118,18 +120,18 @@ def _partition(context: RequestContext, replica_id: int, topic: str, wanted: Lis
     return partition
 
 
-def _look_up(context: RequestContext, request: ListOffsetsRequest, partition: Partition, timestamp: int) -> Found:
+def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partition, timestamp: int) -> Found:
     log = partition.log
     from_client = request.replica_id == CONSUMER
     bound = log.log_end_offset
     if from_client:
         committed = request.isolation_level == READ_COMMITTED
         high_watermark = min(log.high_watermark, log.log_end_offset)
-        bound = context.node.reader.last_stable_offset(partition) if committed else high_watermark
+        bound = exchange.node.reader.last_stable_offset(partition) if committed else high_watermark
     unknown = from_client and partition.is_leader and partition.high_watermark_unknown()
     if timestamp == LATEST:
         if unknown:
-            raise KafkaError(_not_available(context))
+            raise KafkaError(_not_available(exchange))
         return Found(bound, -1, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return Found(log.log_start_offset, -1, log.earliest_epoch())
@@ -141,13 +143,13 @@ def _look_up(context: RequestContext, request: ListOffsetsRequest, partition: Pa
     if record is not None:
         return Found(record.offset, record.timestamp, record.leader_epoch)
     if unknown:
-        raise KafkaError(_not_available(context))
+        raise KafkaError(_not_available(exchange))
     return NOTHING
 
 
-def _not_available(context: RequestContext) -> int:
+def _not_available(exchange: Exchange) -> int:
     """KIP-207: a new leader does not know yet how far its predecessor had got (L-8)."""
-    known = context.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
+    known = exchange.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
     return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.metadata.image import Image
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -16,19 +18,19 @@ from kafkaproto.messages.list_partition_reassignments import (
 )
 
 
-def _failed(context: RequestContext, request: ListPartitionReassignmentsRequest, error_code: int) -> Response:
-    return Response(ListPartitionReassignmentsResponse(error_code=int(error_code), error_message=None))
+def _failed(exchange: Exchange, request: ListPartitionReassignmentsRequest, error_code: int) -> Reply:
+    return Reply(ListPartitionReassignmentsResponse(error_code=int(error_code), error_message=None))
 
 
 @register(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, _failed)
-def list_partition_reassignments(context: RequestContext, request: ListPartitionReassignmentsRequest) -> Response:
-    image = context.node.image
+def list_partition_reassignments(exchange: Exchange, request: ListPartitionReassignmentsRequest) -> Reply:
+    image = exchange.node.image
     if request.topics is None:
         asked = {name: [p.index for p in topic.partitions] for name, topic in image.topics.items()}
     else:
         asked = {topic.name: topic.partition_indexes for topic in request.topics}
     told = [OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in asked.items()]
-    return Response(ListPartitionReassignmentsResponse(error_message=None, topics=[t for t in told if t.partitions]))
+    return Reply(ListPartitionReassignmentsResponse(error_message=None, topics=[t for t in told if t.partitions]))
 
 
 def _ongoing(image: Image, topic: str, indexes: list[int]) -> list[OngoingPartitionReassignment]:

@@ -11,7 +11,9 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import topic_name_is_legal
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, BrokerState, Image, PartitionState, Topic
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.metadata import (
     MetadataRequest,
@@ -27,33 +29,33 @@ ALL_TOPIC_OPERATIONS, ALL_CLUSTER_OPERATIONS = 0b1101_1111_1000, 0b1_1111_1010_0
 """Without access control everybody may do everything that is supported there (`AclEntry.supportedOperations`), as bits."""
 
 
-def _failed(context: RequestContext, request: MetadataRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: MetadataRequest, error_code: int) -> Reply:
     topics = [
         MetadataResponseTopic(error_code=error_code, name=t.name, topic_id=t.topic_id) for t in request.topics or ()
     ]
     for topic in topics:
         topic.name = topic.name or ""
-    return Response(MetadataResponse(topics=topics))
+    return Reply(MetadataResponse(topics=topics))
 
 
 @register(ApiKey.METADATA, 0, 12, _failed)
-def metadata(context: RequestContext, request: MetadataRequest) -> Response:
-    image = context.node.image
-    version = context.api_version
+def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
+    image = exchange.node.image
+    version = exchange.api_version
     if _asks_oddly(request, version):
         # A real 3.9 stumbles over a topic without name and id.
         odd = ErrorCode.INVALID_REQUEST if version < FIRST_VERSION_BY_ID else ErrorCode.UNKNOWN_SERVER_ERROR
-        return _failed(context, request, odd)
-    live = image.alive_on(context.peer.listener_name)
+        return _failed(exchange, request, odd)
+    live = image.alive_on(exchange.peer.listener_name)
     response = MetadataResponse(
-        brokers=[_broker(b, context.peer.listener_name) for b in live],
+        brokers=[_broker(b, exchange.peer.listener_name) for b in live],
         cluster_id=image.cluster_id,
         controller_id=live[0].broker_id if live else -1,
-        topics=_topics(context, request, image),
+        topics=_topics(exchange, request, image),
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
-    return Response(response)
+    return Reply(response)
 
 
 def _asks_oddly(request: MetadataRequest, version: int) -> bool:
@@ -70,46 +72,46 @@ def _broker(broker: BrokerState, listener: str) -> MetadataResponseBroker:
     return MetadataResponseBroker(broker.broker_id, host, port, broker.rack)
 
 
-def _topics(context: RequestContext, request: MetadataRequest, image: Image) -> list[MetadataResponseTopic]:
-    wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
+def _topics(exchange: Exchange, request: MetadataRequest, image: Image) -> list[MetadataResponseTopic]:
+    wants_all = request.topics is None or (exchange.api_version == 0 and not request.topics)
     if wants_all:
-        return [_topic(context, request, image, topic) for topic in image.topics.values()]
+        return [_topic(exchange, request, image, topic) for topic in image.topics.values()]
     assert request.topics is not None
     if any(t.topic_id != NO_TOPIC_ID for t in request.topics):
-        return [_by_id(context, request, image, t.topic_id) for t in request.topics if t.topic_id != NO_TOPIC_ID]
+        return [_by_id(exchange, request, image, t.topic_id) for t in request.topics if t.topic_id != NO_TOPIC_ID]
     names = dict.fromkeys(t.name or "" for t in request.topics)
-    return [_by_name(context, request, image, name) for name in names]
+    return [_by_name(exchange, request, image, name) for name in names]
 
 
-def _by_id(context: RequestContext, request: MetadataRequest, image: Image, topic_id: bytes) -> MetadataResponseTopic:
+def _by_id(exchange: Exchange, request: MetadataRequest, image: Image, topic_id: bytes) -> MetadataResponseTopic:
     topic = image.topic_by_id(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=int(ErrorCode.UNKNOWN_TOPIC_ID), name=None, topic_id=topic_id)
-    return _topic(context, request, image, topic)
+    return _topic(exchange, request, image, topic)
 
 
-def _by_name(context: RequestContext, request: MetadataRequest, image: Image, name: str) -> MetadataResponseTopic:
+def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: str) -> MetadataResponseTopic:
     topic = image.topics.get(name)
     if topic is not None:
-        return _topic(context, request, image, topic)
+        return _topic(exchange, request, image, topic)
     error: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not topic_name_is_legal(name):
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
-    elif request.allow_auto_topic_creation and context.node.config["auto.create.topics.enable"]:
-        error = _create(context, name)
+    elif request.allow_auto_topic_creation and exchange.node.config["auto.create.topics.enable"]:
+        error = _create(exchange, name)
     return MetadataResponseTopic(error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _create(context: RequestContext, name: str) -> int:
+def _create(exchange: Exchange, name: str) -> int:
     """M-3: the topic is there from the next request on; this one still answers 3, and clients ask again."""
-    cluster = context.node.cluster
+    cluster = exchange.node.cluster
     try:
         if name in INTERNAL_TOPICS:
             cluster.controller.ensure_internal(name)
         else:
             # A KRaft broker asks the controller in the client's name, in the newest version, and tells of no throttle (Q-18).
             cluster.auto_create(
-                name, cluster.mutations.begin(context.peer.principal, context.client_id, True, context.now_ms)
+                name, cluster.mutations.begin(exchange.peer.principal, exchange.client_id, True, exchange.now_ms)
             )
     except KafkaError as error:
         # Too few brokers for default.replication.factor, or too many mutations: a KRaft broker goes on answering 3.
@@ -118,14 +120,14 @@ def _create(context: RequestContext, name: str) -> int:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _topic(context: RequestContext, request: MetadataRequest, image: Image, topic: Topic) -> MetadataResponseTopic:
-    reachable = {b.broker_id for b in image.alive_on(context.peer.listener_name)}
+def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: Topic) -> MetadataResponseTopic:
+    reachable = {b.broker_id for b in image.alive_on(exchange.peer.listener_name)}
     answer = MetadataResponseTopic(
         0,
         topic.name,
         topic.topic_id,
         topic.internal,
-        [_partition(context.api_version, image, reachable, p) for p in topic.partitions],
+        [_partition(exchange.api_version, image, reachable, p) for p in topic.partitions],
     )
     if request.include_topic_authorized_operations:
         answer.topic_authorized_operations = ALL_TOPIC_OPERATIONS

@@ -11,7 +11,9 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.placement import refusal
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
@@ -25,17 +27,17 @@ FIRST_VERSION_IN_KAFKA = 1
 NOT_GIVEN = -1
 
 
-def _failed(context: RequestContext, request: OffsetCommitRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: OffsetCommitRequest, error_code: int) -> Reply:
     return _response(request, {}, error_code)
 
 
 @register(ApiKey.OFFSET_COMMIT, 0, 9, _failed)
-def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Response:
-    node = context.node
-    if context.api_version < FIRST_VERSION_IN_KAFKA:
-        return _failed(context, request, ErrorCode.UNSUPPORTED_VERSION)
+def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply:
+    node = exchange.node
+    if exchange.api_version < FIRST_VERSION_IN_KAFKA:
+        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
     known = {
-        (topic.name, p.partition_index): _committed(request, p, context.now_ms)
+        (topic.name, p.partition_index): _committed(request, p, exchange.now_ms)
         for topic in request.topics
         for p in topic.partitions
         if node.image.partition(topic.name, p.partition_index) is not None
@@ -44,20 +46,20 @@ def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Resp
     if error:
         results: dict[PartitionKey, int] = dict.fromkeys(known, error)
     else:
-        results = _commit(context, request, known) if known else {}
+        results = _commit(exchange, request, known) if known else {}
     return _response(request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _commit(
-    context: RequestContext, request: OffsetCommitRequest, offsets: dict[PartitionKey, CommittedOffset]
+    exchange: Exchange, request: OffsetCommitRequest, offsets: dict[PartitionKey, CommittedOffset]
 ) -> dict[PartitionKey, int]:
-    return context.node.cluster.groups.commits.commit(
+    return exchange.node.cluster.groups.commits.commit(
         request.group_id,
         request.generation_id_or_member_epoch,
         request.member_id,
         request.group_instance_id,
         offsets,
-        context.now_ms,
+        exchange.now_ms,
     )
 
 
@@ -71,7 +73,7 @@ def _committed(request: OffsetCommitRequest, asked: OffsetCommitRequestPartition
     )
 
 
-def _response(request: OffsetCommitRequest, results: dict[PartitionKey, int], otherwise: int) -> Response:
+def _response(request: OffsetCommitRequest, results: dict[PartitionKey, int], otherwise: int) -> Reply:
     topics = [
         OffsetCommitResponseTopic(
             topic.name,
@@ -84,4 +86,4 @@ def _response(request: OffsetCommitRequest, results: dict[PartitionKey, int], ot
         )
         for topic in request.topics
     ]
-    return Response(OffsetCommitResponse(topics=topics))
+    return Reply(OffsetCommitResponse(topics=topics))

@@ -15,7 +15,9 @@ from typing import NamedTuple, Protocol
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.placement import refusal
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -45,24 +47,24 @@ class _Told(NamedTuple):
     error_code: int = 0
 
 
-def _failed(context: RequestContext, request: OffsetFetchRequest, error_code: int) -> Response:
-    many = context.api_version >= FIRST_VERSION_WITH_MANY_GROUPS
-    return _response(context, request, [_Told((), int(error_code))] * (len(request.groups) if many else 1))
+def _failed(exchange: Exchange, request: OffsetFetchRequest, error_code: int) -> Reply:
+    many = exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS
+    return _response(exchange, request, [_Told((), int(error_code))] * (len(request.groups) if many else 1))
 
 
 @register(ApiKey.OFFSET_FETCH, 0, 9, _failed)
-def offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> Response:
-    if context.api_version < FIRST_VERSION_IN_KAFKA:
-        return _failed(context, request, ErrorCode.UNSUPPORTED_VERSION)
-    if context.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
-        told = [_fetch(context, group.group_id, group.topics) for group in request.groups]
+def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply:
+    if exchange.api_version < FIRST_VERSION_IN_KAFKA:
+        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+    if exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
+        told = [_fetch(exchange, group.group_id, group.topics) for group in request.groups]
     else:
-        told = [_fetch(context, request.group_id, request.topics)]
-    return _response(context, request, told)
+        told = [_fetch(exchange, request.group_id, request.topics)]
+    return _response(exchange, request, told)
 
 
-def _fetch(context: RequestContext, group_id: str, topics: Sequence[_AskedTopic] | None) -> _Told:
-    node = context.node
+def _fetch(exchange: Exchange, group_id: str, topics: Sequence[_AskedTopic] | None) -> _Told:
+    node = exchange.node
     error = refusal(node.cluster, node.broker_id, group_id)
     if error:
         return _Told((), int(error))
@@ -74,17 +76,17 @@ def _fetch(context: RequestContext, group_id: str, topics: Sequence[_AskedTopic]
     return _Told([(key, committed or NEVER_COMMITTED) for key, committed in found.items()])
 
 
-def _response(context: RequestContext, request: OffsetFetchRequest, told: Sequence[_Told]) -> Response:
-    if context.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
+def _response(exchange: Exchange, request: OffsetFetchRequest, told: Sequence[_Told]) -> Reply:
+    if exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
         groups = [
             OffsetFetchResponseGroup(group.group_id, _topics_of_group(one.partitions), one.error_code)
             for group, one in zip(request.groups, told, strict=True)
         ]
-        return Response(OffsetFetchResponse(groups=groups))
+        return Reply(OffsetFetchResponse(groups=groups))
     one = told[0]
-    if one.error_code and context.api_version < FIRST_VERSION_WITH_GROUP_ERROR:
-        return Response(OffsetFetchResponse(topics=_all_failed(request, one.error_code)))
-    return Response(OffsetFetchResponse(topics=_topics(one.partitions), error_code=one.error_code))
+    if one.error_code and exchange.api_version < FIRST_VERSION_WITH_GROUP_ERROR:
+        return Reply(OffsetFetchResponse(topics=_all_failed(request, one.error_code)))
+    return Reply(OffsetFetchResponse(topics=_topics(one.partitions), error_code=one.error_code))
 
 
 def _by_topic(

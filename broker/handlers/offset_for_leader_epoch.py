@@ -9,7 +9,9 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.requests.registry import RequestContext, Response, register
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -23,36 +25,36 @@ CONSUMER = -1
 FIRST_VERSION_WITH_REPLICA_ID = 3
 
 
-def _failed(context: RequestContext, request: OffsetForLeaderEpochRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: OffsetForLeaderEpochRequest, error_code: int) -> Reply:
     topics = [
         OffsetForLeaderTopicResult(t.topic, [EpochEndOffset(int(error_code), p.partition) for p in t.partitions])
         for t in request.topics
     ]
-    return Response(OffsetForLeaderEpochResponse(topics=topics))
+    return Reply(OffsetForLeaderEpochResponse(topics=topics))
 
 
 @register(ApiKey.OFFSET_FOR_LEADER_EPOCH, 0, 4, _failed)
-def offset_for_leader_epoch(context: RequestContext, request: OffsetForLeaderEpochRequest) -> Response:
-    from_consumer = context.api_version >= FIRST_VERSION_WITH_REPLICA_ID and request.replica_id == CONSUMER
-    capped = from_consumer and context.node.cluster.strict_kip
+def offset_for_leader_epoch(exchange: Exchange, request: OffsetForLeaderEpochRequest) -> Reply:
+    from_consumer = exchange.api_version >= FIRST_VERSION_WITH_REPLICA_ID and request.replica_id == CONSUMER
+    capped = from_consumer and exchange.node.cluster.strict_kip
     topics = [
-        OffsetForLeaderTopicResult(topic.topic, [_one(context, topic.topic, p, capped) for p in topic.partitions])
+        OffsetForLeaderTopicResult(topic.topic, [_one(exchange, topic.topic, p, capped) for p in topic.partitions])
         for topic in request.topics
     ]
-    return Response(OffsetForLeaderEpochResponse(topics=topics))
+    return Reply(OffsetForLeaderEpochResponse(topics=topics))
 
 
-def _one(context: RequestContext, topic: str, asked: OffsetForLeaderPartition, capped: bool) -> EpochEndOffset:
+def _one(exchange: Exchange, topic: str, asked: OffsetForLeaderPartition, capped: bool) -> EpochEndOffset:
     try:
-        epoch, end = _look_up(context, topic, asked, capped)
+        epoch, end = _look_up(exchange, topic, asked, capped)
     except KafkaError as error:
         return EpochEndOffset(error.error_code, asked.partition)
     return EpochEndOffset(0, asked.partition, epoch, end)
 
 
-def _look_up(context: RequestContext, topic: str, asked: OffsetForLeaderPartition, capped: bool) -> tuple[int, int]:
+def _look_up(exchange: Exchange, topic: str, asked: OffsetForLeaderPartition, capped: bool) -> tuple[int, int]:
     """E-2: unknown 3, epoch 74 or 75, not the leader 6; then the look-up of E-3."""
-    node = context.node
+    node = exchange.node
     partition = node.replicas.find(topic, asked.partition)
     if partition is None:
         partition = node.replicas.leader_or_error(node.image, topic, asked.partition)

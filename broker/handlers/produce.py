@@ -17,17 +17,12 @@ from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.old_messages import judge_any
 from kafkaproto.broker.log.validation import is_transactional, judge, only_batch
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
-from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend, DelayedPartitions
+from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.requests.registry import (
-    Charge,
-    DelayedOperation,
-    NoAnswer,
-    RequestContext,
-    Response,
-    Result,
-    register,
-)
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Charge, NoReply, Outcome, Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -49,24 +44,24 @@ FIRST_VERSION_WITH_CURRENT_LEADER = 10
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
 
 
-def _failed(context: RequestContext, request: ProduceRequest, error_code: int, message: str | None = None) -> Result:
+def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
     """Reject a whole request. It is charged for its time only, because Kafka charges bytes later than this (T-12)."""
     if request.acks == 0:
-        return NoAnswer(close=True, charge=Charge.TIME)
+        return NoReply(close=True, charge=Charge.TIME)
     topics = [
         TopicProduceResponse(
             t.name, partition_responses=[_error(p.index, error_code, message) for p in t.partition_data]
         )
         for t in request.topic_data
     ]
-    return Response(ProduceResponse(topics))
+    return Reply(ProduceResponse(topics))
 
 
 @register(ApiKey.PRODUCE, 0, 11, _failed)
-def produce(context: RequestContext, request: ProduceRequest) -> Result | DelayedOperation:
+def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
     acks = request.acks
     if (refused := _refused_whole(request)) is not None:
-        return _failed(context, request, refused.error_code, refused.message)
+        return _failed(exchange, request, refused.error_code, refused.message)
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     topics = request.topic_data
@@ -75,17 +70,17 @@ def produce(context: RequestContext, request: ProduceRequest) -> Result | Delaye
     for topic in topics:
         answers = []
         for data in topic.partition_data:
-            answer, waiting = _append(context, topic.name, data, request)
+            answer, waiting = _append(exchange, topic.name, data, request)
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
         response.responses.append(TopicProduceResponse(topic.name, partition_responses=answers))
     if acks == 0:
         failed = any(p.error_code for t in response.responses for p in t.partition_responses)
-        return NoAnswer(close=failed)
+        return NoReply(close=failed)
     if awaited:
-        return _wait(context, response, awaited, request.timeout_ms)
-    return _answer(context, response)
+        return _wait(exchange, response, awaited, request.timeout_ms)
+    return _answer(exchange, response)
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
@@ -116,7 +111,7 @@ def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
 
 
 def _append(
-    context: RequestContext, topic: str, data: PartitionProduceData, request: ProduceRequest
+    exchange: Exchange, topic: str, data: PartitionProduceData, request: ProduceRequest
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """Append the records of one partition, and return its part of the response and what acks=all waits for.
 
@@ -124,15 +119,15 @@ def _append(
     D. the topic is not internal; E. this broker leads the partition; F. the transactional id is known, which none is yet (P-23);
     G. enough replicas are in sync; H. the batch is valid. The response has a log start offset (P-2) from G on.
     """
-    node = context.node
+    node = exchange.node
     partition = node.replicas.partitions.get((topic, data.index))
-    old = context.api_version < FIRST_VERSION_WITH_ONE_BATCH
+    old = exchange.api_version < FIRST_VERSION_WITH_ONE_BATCH
     try:
         if partition is None and node.image.partition(topic, data.index) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         records: Any = data.records if data.records is not None else b""
-        produced = memoryview(records) if old else only_batch(records, context.api_version)
-        _check_request(context, topic, request)
+        produced = memoryview(records) if old else only_batch(records, exchange.api_version)
+        _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if request.transactional_id is not None and is_transactional(produced):
@@ -140,7 +135,7 @@ def _append(
         appended = node.replicas.append(
             partition,
             produced,
-            context.now_ms,
+            exchange.now_ms,
             acks_all=request.acks == ALL_IN_SYNC,
             validate=judge_any if old else judge,
         )
@@ -149,10 +144,10 @@ def _append(
     except InvalidBatch as error:
         return _invalid(data.index, error, partition), None
     except StorageError as error:
-        node.complain("records cannot be stored", error, context.now_ms)
+        node.complain("records cannot be stored", error, exchange.now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
     if appended.is_new and node.events.records_appended is not None:
-        node.events.records_appended(context, topic, data.index, appended.end_offset)
+        node.events.records_appended(exchange, topic, data.index, appended.end_offset)
     answer = PartitionProduceResponse(
         data.index,
         0,
@@ -166,10 +161,10 @@ def _append(
     return answer, appended.awaited
 
 
-def _check_request(context: RequestContext, topic: str, request: ProduceRequest) -> None:
+def _check_request(exchange: Exchange, topic: str, request: ProduceRequest) -> None:
     if request.acks not in KNOWN_ACKS:
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-    if topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT_ID:
+    if topic in INTERNAL_TOPICS and exchange.client_id != ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
@@ -195,36 +190,34 @@ def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> Pa
 
 
 def _wait(
-    context: RequestContext,
+    exchange: Exchange,
     response: ProduceResponse,
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]],
     timeout_ms: int,
-) -> DelayedOperation:
+) -> Delayed:
     """Park the request until its records are replicated; after `timeout_ms` the error is 7 and the offsets stay (P-13)."""
 
-    def build() -> Response:
+    def build(_now_ms: int) -> Reply:
         for waiting, answer in awaited:
             answer.error_code = waiting.error_code
-        return _answer(context, response)
+        return _answer(exchange, response)
 
-    def replicated(now_ms: int) -> None:
-        operation.complete(build, now_ms)
-
-    delayed = DelayedPartitions([waiting for waiting, _ in awaited], replicated)
-    operation = DelayedOperation(delayed.abandon)
-    delayed.park(context.node.timers, context.now_ms + max(0, timeout_ms))
-    return operation
+    all_of_them = AwaitedPartitions([waiting for waiting, _ in awaited])
+    deadline_ms = exchange.now_ms + max(0, timeout_ms)
+    return Delayed().wait(
+        all_of_them.watchers, all_of_them.is_settled, exchange.node.timers, deadline_ms, build, all_of_them.time_out
+    )
 
 
-def _answer(context: RequestContext, response: ProduceResponse) -> Response:
-    if context.api_version >= FIRST_VERSION_WITH_CURRENT_LEADER:
-        _name_leaders(context, response)
-    return Response(response, Charge.PRODUCE)
+def _answer(exchange: Exchange, response: ProduceResponse) -> Reply:
+    if exchange.api_version >= FIRST_VERSION_WITH_CURRENT_LEADER:
+        _name_leaders(exchange, response)
+    return Reply(response, Charge.PRODUCE)
 
 
-def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
+def _name_leaders(exchange: Exchange, response: ProduceResponse) -> None:
     """Add the new leader of each partition that moved, so that the client needs no Metadata request (KIP-951)."""
-    image, listener = context.node.image, context.peer.listener_name
+    image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in response.responses:
         for answer in topic.partition_responses:

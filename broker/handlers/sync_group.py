@@ -9,35 +9,38 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import SyncRequest, SyncResult
-from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response, register
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 FIRST_VERSION_WITH_PROTOCOL = 5
 
 
-def _failed(context: RequestContext, request: SyncGroupRequest, error_code: int) -> Response:
+def _failed(exchange: Exchange, request: SyncGroupRequest, error_code: int) -> Reply:
     return _response(SyncResult(int(error_code)))
 
 
 @register(ApiKey.SYNC_GROUP, 0, 5, _failed)
-def sync_group(context: RequestContext, request: SyncGroupRequest) -> Response | DelayedOperation:
-    node = context.node
-    if context.api_version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
-        return _failed(context, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+def sync_group(exchange: Exchange, request: SyncGroupRequest) -> Reply | Delayed:
+    node = exchange.node
+    if exchange.api_version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
+        return _failed(exchange, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
     if error:
-        return _failed(context, request, error)
-    operation = DelayedOperation()
+        return _failed(exchange, request, error)
+    delayed = Delayed()
 
     def reply(result: SyncResult, at_ms: int) -> None:
-        operation.complete(lambda: _response(result), at_ms)
+        delayed.complete(lambda: _response(result), at_ms)
 
-    node.cluster.groups.sync(_asked(request), context.now_ms, reply)
-    if not operation.done and node.events.noted is not None:
-        facts = {"api": "SyncGroup", "client_id": context.client_id, "group": request.group_id}
-        node.events.noted(context.now_ms, node.broker_id, "parked", facts)
-    return operation
+    node.cluster.groups.sync(_asked(request), exchange.now_ms, reply)
+    if not delayed.done and node.events.noted is not None:
+        facts = {"api": "SyncGroup", "client_id": exchange.client_id, "group": request.group_id}
+        node.events.noted(exchange.now_ms, node.broker_id, "parked", facts)
+    return delayed
 
 
 def _asked(request: SyncGroupRequest) -> SyncRequest:
@@ -52,11 +55,11 @@ def _asked(request: SyncGroupRequest) -> SyncRequest:
     )
 
 
-def _response(result: SyncResult) -> Response:
+def _response(result: SyncResult) -> Reply:
     answer = SyncGroupResponse(
         error_code=int(result.error_code),
         protocol_type=result.protocol_type,
         protocol_name=result.protocol_name,
         assignment=result.assignment,
     )
-    return Response(answer)
+    return Reply(answer)

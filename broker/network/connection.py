@@ -17,7 +17,7 @@ from kafkaproto.broker.runtime.timers import Timer
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
-    from kafkaproto.broker.requests.registry import RequestContext
+    from kafkaproto.broker.requests.exchange import Exchange, Waiting
 
 logger = logging.getLogger("kafkaproto.connection")
 
@@ -63,9 +63,9 @@ class Connection:
         self.client_address = client_address
         self.principal = "ANONYMOUS"
         self.received_ns = 0
-        self.exchange: RequestContext | None = None
+        self.exchange: Exchange | None = None
         self.state = MuteState.NOT_MUTED
-        self.parked: pipeline.Waiting | None = None
+        self.parked: Waiting | None = None
         self.closed = False
         self._skin = skin
         self._frames = FrameReader(pool, node.socket_request_max_bytes)

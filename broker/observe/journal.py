@@ -17,7 +17,7 @@ from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
     from kafkaproto.broker.quota.sensors import ThrottleReason
-    from kafkaproto.broker.requests.registry import RequestContext
+    from kafkaproto.broker.requests.exchange import Exchange
 
     Reason = ThrottleReason | ForcedThrottle
 
@@ -85,7 +85,7 @@ def api_name(api_key: int) -> str:
     return APIS[api_key].name
 
 
-def throttle_of(exchange: RequestContext, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
+def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
     """Return the decision to throttle a request that is on its way."""
     return ThrottleSeen(
         exchange.now_ms,
@@ -113,7 +113,7 @@ class Journal(Observer):
 
     def response_ready(
         self,
-        exchange: RequestContext,
+        exchange: Exchange,
         out: bytearray,
         splices: Sequence[tuple[int, Any]],
         size_bytes: int,
@@ -139,10 +139,10 @@ class Journal(Observer):
         )
         self.total += 1
 
-    def request_unanswered(self, exchange: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
+    def request_unanswered(self, exchange: Exchange, throttle_ms: int, closes: bool, held: bool) -> None:
         self.response_ready(exchange, bytearray(), (), 0, throttle_ms, held)
 
-    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Reason, held: bool) -> None:
+    def throttled(self, exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> None:
         seen = throttle_of(exchange, throttle_ms, reason, held)
         self._throttles.append(seen)
         self._going_on[seen.connection_id] = seen

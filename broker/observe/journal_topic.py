@@ -34,7 +34,7 @@ from kafkaproto.records.batch import NewRecord, build_batch
 if TYPE_CHECKING:
     from kafkaproto.broker.cluster import Cluster
     from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
-    from kafkaproto.broker.requests.registry import Peer, RequestContext
+    from kafkaproto.broker.requests.exchange import Exchange, Peer
     from kafkaproto.broker.runtime.timers import Timer
 
 DEFAULT_TOPIC = "__journal"
@@ -129,7 +129,7 @@ class JournalTopic(Observer):
     # ---- what is told --------------------------------------------------------------------------------------------------------
 
     def request_begun(
-        self, exchange: RequestContext, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any
+        self, exchange: Exchange, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any
     ) -> None:
         # A connection that names this topic reads it.
         topics = getattr(request, "topics", None) or getattr(request, "topic_data", None)
@@ -153,7 +153,7 @@ class JournalTopic(Observer):
     def cleared(self, now_ms: int) -> None:
         self.begin()
 
-    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Any, held: bool) -> None:
+    def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         seen = throttle_of(exchange, throttle_ms, reason, held)
         if seen.connection_id in self._readers:
             return
@@ -172,7 +172,7 @@ class JournalTopic(Observer):
 
     def records_read(
         self,
-        exchange: RequestContext,
+        exchange: Exchange,
         fetches: Sequence[PartitionFetch],
         results: Sequence[PartitionRead],
         delivered: bool,
@@ -188,7 +188,7 @@ class JournalTopic(Observer):
                 place = ("fetched", client_id, broker_id, one.topic, one.index)
                 self._position(place, exchange.now_ms, {"next_offset": end, "high_watermark": read.high_watermark})
 
-    def records_appended(self, exchange: RequestContext, topic: str, index: int, end_offset: int) -> None:
+    def records_appended(self, exchange: Exchange, topic: str, index: int, end_offset: int) -> None:
         if exchange.peer.connection_id not in self._readers:
             place = ("produced", exchange.client_id, exchange.node.broker_id, topic, index)
             self._position(place, exchange.now_ms, {"end_offset": end_offset})

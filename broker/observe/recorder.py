@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.network.connection import Connection
     from kafkaproto.broker.quota.entities import QuotaEntity
     from kafkaproto.broker.replication.partition import Partition
-    from kafkaproto.broker.requests.registry import Peer, RequestContext
+    from kafkaproto.broker.requests.exchange import Exchange, Peer
     from kafkaproto.broker.runtime.actions import ActionQueue
 
 logger = logging.getLogger("kafkaproto.trace")
@@ -84,7 +84,7 @@ class Traced:
         "throttle_ms",
         "wait_ns",
     )
-    exchange: RequestContext
+    exchange: Exchange
     recorder: Recorder
     seq: int
     received_ns: int
@@ -166,7 +166,7 @@ class Recorder(Observer):
         connection.received_ns = monotonic_ns()
 
     def request_begun(
-        self, exchange: RequestContext, api: Codec | None, frame: memoryview, body_at: int, body_end: int, request: Any
+        self, exchange: Exchange, api: Codec | None, frame: memoryview, body_at: int, body_end: int, request: Any
     ) -> None:
         handled_ns = monotonic_ns()
         exchange.recording = traced = Traced()
@@ -184,18 +184,18 @@ class Recorder(Observer):
         traced.handled_ms = exchange.now_ms
         traced.wait_ns = traced.ready_ns = 0
 
-    def request_parked(self, exchange: RequestContext) -> None:
+    def request_parked(self, exchange: Exchange) -> None:
         if exchange.recording is not None:
             exchange.recording.wait_ns = -monotonic_ns()
 
-    def request_completed(self, exchange: RequestContext) -> None:
+    def request_completed(self, exchange: Exchange) -> None:
         traced = exchange.recording
         if traced is not None and traced.wait_ns < 0:
             traced.wait_ns += monotonic_ns()
 
     def response_ready(
         self,
-        exchange: RequestContext,
+        exchange: Exchange,
         out: bytearray,
         splices: Sequence[tuple[int, Any]],
         size_bytes: int,
@@ -210,7 +210,7 @@ class Recorder(Observer):
             traced.out = out
             traced.splices = splices
 
-    def request_unanswered(self, exchange: RequestContext, throttle_ms: int, closes: bool, held: bool) -> None:
+    def request_unanswered(self, exchange: Exchange, throttle_ms: int, closes: bool, held: bool) -> None:
         traced = exchange.recording
         if traced is not None:
             traced.ready_ns = monotonic_ns()
@@ -246,12 +246,12 @@ class Recorder(Observer):
             )
         )
 
-    def response_sent(self, exchange: RequestContext) -> None:
+    def response_sent(self, exchange: Exchange) -> None:
         # While the client reads the response there is time to record it.
         if exchange.recording is not None:
             self._done(exchange.recording, monotonic_ns())
 
-    def response_lost(self, exchange: RequestContext, now_ms: int) -> None:
+    def response_lost(self, exchange: Exchange, now_ms: int) -> None:
         traced = exchange.recording
         if traced is None or traced.recorder is not self:
             return
@@ -364,7 +364,7 @@ class Recorder(Observer):
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None, now_ms: int) -> None:
         self.event(now_ms, IN_THE_CLUSTER, "quota", {"entity": str(entity), "quota": key, "value": value})
 
-    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Any, held: bool) -> None:
+    def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         traced = exchange.recording
         of = traced.seq if traced is not None and traced.recorder is self else None
         facts: dict[str, Any] = {"of": of, "connection": exchange.peer.connection_id}

@@ -14,7 +14,7 @@ from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
     from kafkaproto.broker.observe.journal import Reason
-    from kafkaproto.broker.requests.registry import RequestContext
+    from kafkaproto.broker.requests.exchange import Exchange
 
 logger = logging.getLogger("kafkaproto.quota")
 
@@ -29,7 +29,7 @@ class ThrottleLog(Observer):
     def __init__(self) -> None:
         self._last: dict[tuple[object, ...], tuple[int, int]] = {}
 
-    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Reason, held: bool) -> None:
+    def throttled(self, exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> None:
         if logger.isEnabledFor(logging.INFO):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 

@@ -1,8 +1,8 @@
 """What the clients of one broker have used of their quotas: produce bytes, fetch bytes, request time (KIP-13).
 
 Quotas are per broker: each has its own sensors for the cluster's configured values (Q-0). Knows clients by user name
-and client-id; knows no request and no connection. What is charged for which request stands in `charges` and
-`throttled_fetch`.
+and client-id; knows no request and no connection. What is charged for which request stands in
+`requests.charges`.
 """
 
 from __future__ import annotations

@@ -9,12 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkaproto.api import APIS
-
-if TYPE_CHECKING:
-    from kafkaproto.broker.requests.registry import RequestContext
 
 INT32_MAX = 2**31 - 1
 _API_KEYS = {info.name: int(key) for key, info in APIS.items()}
@@ -58,14 +55,6 @@ class ForcedThrottle:
                 raise ValueError(
                     f"{name}={value!r}: allowed is {'text' if kind is str else 'a broker id'}, or None for any"
                 )
-
-    def fits(self, context: RequestContext) -> bool:
-        return (
-            (self.api is None or _API_KEYS[self.api] == context.api_key)
-            and (self.client_id is None or self.client_id == (context.client_id or ""))
-            and (self.user is None or self.user == context.peer.principal)
-            and (self.broker_id is None or self.broker_id == context.node.broker_id)
-        )
 
     @property
     def is_spent(self) -> bool:
@@ -112,15 +101,24 @@ class ForcedThrottles:
     def clear(self) -> None:
         self.active.clear()
 
-    def strike(self, context: RequestContext) -> ForcedThrottle | None:
-        """The rule that throttles this request, counted; None: none does."""
+    def strike(self, api_key: int, client_id: str | None, user: str, broker_id: int) -> ForcedThrottle | None:
+        """Return the rule that throttles this request, and count it; None if none does."""
         for rule in self.active:
-            if rule.fits(context):
+            if _fits(rule, api_key, client_id, user, broker_id):
                 rule.hits += 1
                 if rule.is_spent:
                     self.active.remove(rule)
                 return rule
         return None
+
+
+def _fits(rule: ForcedThrottle, api_key: int, client_id: str | None, user: str, broker_id: int) -> bool:
+    return (
+        (rule.api is None or _API_KEYS[rule.api] == api_key)
+        and (rule.client_id is None or rule.client_id == (client_id or ""))
+        and (rule.user is None or rule.user == user)
+        and (rule.broker_id is None or rule.broker_id == broker_id)
+    )
 
 
 def _is_count(value: object) -> bool:

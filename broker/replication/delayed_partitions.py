@@ -1,4 +1,4 @@
-"""Requests parked until each of their partitions has reached an offset, or until they time out.
+"""What requests wait for until each of their partitions has reached an offset.
 
 A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start of every replica
 (`DelayedDeleteRecords`). Must never know wire messages or quotas.
@@ -7,10 +7,9 @@ A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.runtime.timers import Timer, Timers
+from kafkaproto.broker.replication.partition import Partition, Watcher
 from kafkaproto.error_codes import ErrorCode
 
 
@@ -73,49 +72,27 @@ class AwaitedDeletion(Awaited):
         return self.partition.low_watermark() >= self.offset
 
 
-class DelayedPartitions:
-    """A parked request: calls `answer(now_ms)` once, when all its partitions are settled or at the deadline."""
+class AwaitedPartitions:
+    """What a request waits for that needs all of its partitions."""
 
-    __slots__ = ("_answer", "_awaited", "_timer", "done")
+    __slots__ = ("_awaited",)
 
-    def __init__(self, awaited: Sequence[Awaited], answer: Callable[[int], None]) -> None:
+    def __init__(self, awaited: Sequence[Awaited]) -> None:
         self._awaited = awaited
-        self._answer = answer
-        self._timer: Timer | None = None
-        self.done = False
 
-    def park(self, timers: Timers, deadline_ms: int) -> None:
-        """Watch the partitions from now on, at most until `deadline_ms`."""
-        for one in self._awaited:
-            one.partition.watchers[self] = None
-        self._timer = timers.at(deadline_ms, self.end)
+    @property
+    def watchers(self) -> list[dict[Watcher, None]]:
+        """Where to register for a check whenever one of the partitions changes."""
+        return [one.partition.watchers for one in self._awaited]
 
-    def is_settled(self) -> bool:
+    def is_settled(self, now_ms: int) -> bool:
         """Look at all partitions and return whether each of them is settled."""
         for one in self._awaited:
             one.look()
         return all(one.settled for one in self._awaited)
 
-    def check(self, now_ms: int) -> None:
-        """Complete the request if all partitions are settled. Called when one of them changed."""
-        if not self.done and self.is_settled():
-            self._finish(now_ms)
-
-    def end(self, now_ms: int) -> None:
-        """Complete the request now, with REQUEST_TIMED_OUT for the partitions that are not settled."""
+    def time_out(self) -> None:
+        """End the wait with REQUEST_TIMED_OUT for the partitions that are not settled."""
         for one in self._awaited:
             if not one.settled:
                 one.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
-        self._finish(now_ms)
-
-    def _finish(self, now_ms: int) -> None:
-        self.abandon()
-        self._answer(now_ms)
-
-    def abandon(self) -> None:
-        """Stop waiting without a response, as when the connection closes."""
-        self.done = True
-        if self._timer is not None:
-            self._timer.cancel()
-        for one in self._awaited:
-            one.partition.watchers.pop(self, None)

@@ -1,19 +1,28 @@
-"""What a request costs its client, in Kafka's order: produce, and every other request but fetch (T-2, T-3, Q-11, Q-15).
+"""What a request costs its client, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
 
-Fetch has a rule of its own: `throttled_fetch`. Knows no connection: whoever calls mutes it for `throttle_ms` (KIP-219).
+Produce pays for its bytes and then for its time, fetch for its time and then for its bytes, all others for their time. Knows no connection:
+whoever calls mutes it for `throttle_ms`, or keeps the response back.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
+from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.mutations import MutationCharge
+from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.quota.sensors import ThrottleReason
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome
+from kafkaproto.broker.requests.responses import Frame, charged_bytes
+from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 
-if TYPE_CHECKING:
-    from kafkaproto.broker.quota.forced import ForcedThrottle
+NANOS_PER_MS = 1_000_000
+FIRST_FETCH_BY_ID = 13
+PERCENT_PER_NANO = 100.0 / 1_000_000_000
+"""One thread for one second is 100 percent (Q-15). By nanoseconds, as Kafka counts, for equal doubles."""
 
 
 @dataclass(slots=True)
@@ -25,6 +34,33 @@ class Charged:
 
 
 NOT_THROTTLED = Charged(0)
+
+
+def request_percent(exchange: Exchange) -> float:
+    """Return the handler time of a request in percent of one thread for one second."""
+    return exchange.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO
+
+
+def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
+    """Charge a request that is no fetch. forced: the rule that throttles it instead, whatever it is charged."""
+    quotas = exchange.node.quotas
+    produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
+    charged = NOT_THROTTLED
+    if quotas.request.enabled or produces or exchange.mutations is not None:
+        charged = _charge_quotas(exchange, outcome, quotas)
+    return charged if forced is None else Charged(forced.throttle_ms, forced)
+
+
+def _charge_quotas(exchange: Exchange, outcome: Outcome, quotas: ClientQuotas) -> Charged:
+    percent, user, now_ms = request_percent(exchange), exchange.peer.principal, exchange.now_ms
+    if outcome.charge is Charge.PRODUCE:
+        acks = 0 if isinstance(outcome, NoReply) else 1
+        return charge_produce(quotas, user, exchange.client_id, exchange.size_bytes, percent, acks, now_ms)
+    if outcome.charge is Charge.EXEMPT:
+        return charge_exempt(quotas, percent, now_ms)
+    if exchange.mutations is not None:
+        return charge_mutations(quotas, user, exchange.client_id, exchange.mutations, percent, now_ms)
+    return charge_request(quotas, user, exchange.client_id, percent, now_ms)
 
 
 def charge_produce(
@@ -85,3 +121,76 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
     if quotas.request.enabled:
         quotas.exempt_request_time.record(request_percent, now_ms)
     return NOT_THROTTLED
+
+
+# ---- fetch -------------------------------------------------------------------------------------------------------------------------
+
+
+def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
+    """Charge the encoded response of a client's fetch. forced: the rule that throttles it instead, whatever it is charged."""
+    quotas = exchange.node.quotas
+    if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):
+        return NOT_THROTTLED
+    return charge_fetch(
+        quotas,
+        exchange.peer.principal,
+        exchange.client_id,
+        charged_bytes(exchange, frame),
+        request_percent(exchange),
+        exchange.now_ms,
+        None if forced is None else Charged(forced.throttle_ms, forced),
+    )
+
+
+def charge_fetch(
+    quotas: ClientQuotas,
+    user: str,
+    client_id: str | None,
+    response_bytes: int,
+    request_percent: float,
+    now_ms: int,
+    forced: Charged | None = None,
+) -> Charged:
+    """Charge a fetch: if and only if `throttle_ms` > 0 its bytes are taken back, and the response must go out without data (T-4, Q-13).
+
+    Nothing is sent then, so the bytes are un-recorded at the same instant; the same data is charged again when it is fetched again. The
+    client waits as if the data had been sent (KIP-219). Request time first, then bytes; the larger counts, request time when equal (Q-12, Q-17).
+    response_bytes: 4 + the serialized body of the response that would be sent. forced: how it is throttled whatever the quotas say.
+    """
+    time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
+    bytes_ms = quotas.fetch.record(user, client_id, response_bytes, now_ms)
+    if forced is not None:
+        charged = forced
+    elif time_ms == 0 and bytes_ms == 0:
+        return NOT_THROTTLED
+    elif bytes_ms > time_ms:
+        charged = Charged(bytes_ms, quotas.fetch.throttled(user, client_id, response_bytes, bytes_ms, now_ms))
+    else:
+        charged = Charged(time_ms, quotas.request.throttled(user, client_id, request_percent, time_ms, now_ms))
+    quotas.fetch.unrecord(user, client_id, response_bytes, now_ms)
+    return charged
+
+
+def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> None:
+    """Count a follower's fetch against the leader's quota: 4 and the size of the response with the listed partitions only (R-5)."""
+    quota = exchange.node.replicas.leader_quota
+    if quota.active:
+        quota.record(_listed_bytes(exchange, reply.message, frame, quota), exchange.now_ms)
+
+
+def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
+    """Return the size of the frame that was encoded if all of it counts, else that of the part that does."""
+    image, by_id = exchange.node.image, exchange.api_version >= FIRST_FETCH_BY_ID
+    listed, is_whole = [], not message.node_endpoints
+    for topic in message.responses:
+        known = image.topic_by_id(topic.topic_id) if by_id else image.topics.get(topic.topic)
+        name = "" if known is None else known.name
+        partitions = [p for p in topic.partitions if quota.lists(name, p.partition_index)]
+        is_whole = is_whole and len(partitions) == len(topic.partitions)
+        if partitions:
+            listed.append(type(topic)(topic.topic, topic.topic_id, partitions))
+    if is_whole:
+        return charged_bytes(exchange, frame)
+    out, splices = start_frame(), list[tuple[int, Any]]()
+    exchange.codec.encode_response(type(message)(responses=listed), out, splices)
+    return LENGTH_BYTES + finish_frame(out, splices)

@@ -13,7 +13,7 @@ from typing import Any
 class Observer:
     """The methods that a cluster calls; here they do nothing. Subclass it, override what you need, attach it with `Cluster.observe`.
 
-    Times are in milliseconds of the cluster's clock. An `exchange` is a request on its way (`requests.registry.RequestContext`), a `peer` its
+    Times are in milliseconds of the cluster's clock. An `exchange` is a request on its way (`requests.exchange.Exchange`), a `peer` its
     connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame.
     """
 

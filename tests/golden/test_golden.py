@@ -16,7 +16,7 @@ import pytest
 from kafkaproto.api import APIS
 from kafkaproto.broker.cluster import SEMANTICS
 from kafkaproto.broker.config.release import RELEASES, ranges_of
-from kafkaproto.broker.requests.pipeline import advertised
+from kafkaproto.broker.requests.registry import advertised
 from kafkaproto.broker.server.trace_writer import TraceWriter
 from tests.golden.decoding import Decoder, report
 from tests.golden.files import RUNS, committed, packed, unpacked

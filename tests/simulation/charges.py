@@ -1,6 +1,6 @@
 """Stands where every request comes in and every answer goes out, and holds the throttle against what quotas must do (X-5, X-6, T-7).
 
-In place of `apis.begin` and `apis.finish` as connections see them: what is about to be answered is seen before anything is charged, a
+In place of `pipeline.begin` and `pipeline.settle`: what is about to be answered is seen before anything is charged, a
 throttled fetch with the data that it will not have. Must never know how brokers charge.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from kafkaproto.broker.requests import pipeline
-from kafkaproto.broker.requests.registry import NoAnswer
+from kafkaproto.broker.requests.outcomes import NoReply
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 from tests.simulation.quotas import FETCH, Asked
 
@@ -45,9 +45,9 @@ class Charges:
         self._world = world
         self.lines: dict[int, Line] = {}
         self._stack = ExitStack()
-        self._begin, self._finish = pipeline.begin, pipeline.finish
+        self._begin, self._settle = pipeline.begin, pipeline.settle
         self._stack.enter_context(patch.object(pipeline, "begin", self._begins))
-        self._stack.enter_context(patch.object(pipeline, "finish", self._finishes))
+        self._stack.enter_context(patch.object(pipeline, "settle", self._settles))
 
     def close(self) -> None:
         self._stack.close()
@@ -87,15 +87,16 @@ class Charges:
         cost_ms = world.quotas.cost_ms(line.broker_id, name)
         line.asked = Asked(request, version, size_bytes, cost_ms, partitions)
 
-    def _finishes(self, context: Any, api: Any, asker: Any, result: Any) -> None:
-        self._safely(lambda: self._finished(self.lines[asker.connection_id], context.correlation_id, api, result))
-        self._finish(context, api, asker, result)
+    def _settles(self, exchange: Any, outcome: Any) -> None:
+        line = self.lines[exchange.peer.connection_id]
+        self._safely(lambda: self._settled(line, exchange.correlation_id, exchange.codec, outcome))
+        self._settle(exchange, outcome)
 
-    def _finished(self, line: Line, correlation_id: int, api: Any, result: Any) -> None:
+    def _settled(self, line: Line, correlation_id: int, api: Any, outcome: Any) -> None:
         world = self._world
         asked, line.asked = line.asked, None
         assert asked is not None, f"{line.name}: answered twice"
-        message = None if isinstance(result, NoAnswer) else result.message
+        message = None if isinstance(outcome, NoReply) else outcome.message
         who = line.broker_id, line.connection.connection_id, correlation_id
         counts = api.name == "Fetch" and world.quotas.brokers[line.broker_id].ever[FETCH]
         fetch_bytes = _body_bytes(api, message) + LENGTH_BYTES if counts else 0

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from kafkaproto.broker.fetch.delayed_fetch import DelayedFetch
+from kafkaproto.broker.fetch.delayed_fetch import FetchCondition
 from kafkaproto.broker.fetch.read import PartitionFetch, Reader
 from kafkaproto.broker.fetch.session import IncrementalContext
 from kafkaproto.broker.log import compaction, retention
@@ -37,8 +37,9 @@ from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
 from kafkaproto.broker.replication.followed_partition import FollowedPartition
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
-from kafkaproto.broker.requests import pipeline
+from kafkaproto.broker.requests import charges
 from kafkaproto.broker.requests.charges import NOT_THROTTLED
+from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.run import Broken, simulate
 
@@ -304,6 +305,14 @@ def _free_without_an_answer(original: Original) -> Original:
     return charge_produce
 
 
+def _fetch_not_woken(original: Original) -> Original:
+    def check(self: Delayed, now_ms: int) -> None:
+        if not isinstance(getattr(self._is_due, "__self__", None), FetchCondition):
+            original(self, now_ms)
+
+    return check
+
+
 def _never_refused(original: Original) -> Original:
     def take(self: MutationQuotas, user: str, client_id: str | None, partitions: int, _: bool, now_ms: int) -> Any:
         return original(self, user, client_id, partitions, False, now_ms)
@@ -327,7 +336,7 @@ PLANTED = {
     "in-sync replicas never shrink": Plant(Partition, "shrink_isr", _nothing),
     "duplicate sequence appended again": Plant(ProducerStates, "check", _duplicate_taken),
     "size limit late by a batch": Plant(ReplicaLog, "read", _limit_one_batch_late),
-    "parked fetch not woken": Plant(DelayedFetch, "check", _nothing),
+    "parked fetch not woken": Plant(Delayed, "check", _fetch_not_woken),
     "log start not enforced": Plant(Reader, "_out_of_bounds", _start_not_enforced),
     "preferred replica outside the ISR": Plant(ReplicaManager, "_replica_views", _preferred_outside_the_isr),
     "acks=all answered before it is replicated": Plant(AwaitedAppend, "has_come", _answered_before_replicated),
@@ -354,7 +363,7 @@ PLANTED = {
     "sensors shared by all brokers": Plant(ClientSensors, "__init__", _shared_by_all_brokers),
     "sensors outlive a stop of their broker": Plant(Node, "reset_quotas", _nothing),
     "default user before its pairs": Plant(precedence, "_of_pair", _default_user_before_its_pairs),
-    "acks=0 is free": Plant(pipeline, "charge_produce", _free_without_an_answer),
+    "acks=0 is free": Plant(charges, "charge_produce", _free_without_an_answer),
     "mutations never refused": Plant(MutationQuotas, "take", _never_refused),
     "idle sensors never go": Plant(ClientSensors, "_drop_idle", _nothing),
     "replication rate never raised": Plant(ReplicationQuota, "limit", _rate_never_raised),

@@ -13,7 +13,7 @@ from kafkaproto.broker.network.connection import FRAMES_PER_TURN, TURN_MS, Conne
 from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.broker.network.mute import MuteState
 from kafkaproto.broker.requests import pipeline
-from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext
+from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.runtime.clock import ManualClock
 
 IDLE_MS = 60_000
@@ -253,13 +253,11 @@ def test_a_throttle_without_an_answer_mutes(bench: Bench) -> None:
 @pytest.mark.parametrize("state", [MuteState.NOT_MUTED, *WAITING_STATES])
 @pytest.mark.parametrize("way", ["close", "lost", "refuse", "idle"])
 def test_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: MuteState, way: str) -> None:
-    abandoned = []
+    delayed = Delayed()
     if state is not MuteState.NOT_MUTED:
         enter(bench, state)
         if state is MuteState.MUTED_AND_RESPONSE_PENDING:
-            operation = DelayedOperation(lambda: abandoned.append(True))
-            context = RequestContext(bench.connection.node, bench.connection, 3, 1, 1, "c", 10, bench.now_ms)
-            bench.connection.parked = pipeline.Parked(context, None, bench.connection, operation)  # type: ignore[arg-type]
+            bench.connection.parked = delayed
     if way == "close":
         bench.connection.close()
     elif way == "lost":
@@ -275,7 +273,7 @@ def test_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: Mut
     assert bench.skin.closed == (0 if way == "lost" else 1)
     assert bench.timers() == 0
     assert bench.connection.node.connections == {}
-    assert len(abandoned) == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
+    assert delayed.done == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
     bench.connection.close()
     bench.connection.lost()
     bench.connection.written(bench.now_ms)

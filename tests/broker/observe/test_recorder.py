@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.api import codec
 from kafkaproto.broker.observe.recorder import LARGE_BYTES, Recorder
-from kafkaproto.broker.requests.registry import RequestContext
+from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.trace.format import Entry, Event
 from tests.support.recording import Bench, recorder_into
@@ -80,7 +81,7 @@ def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
     clients = [cluster.connect() for _ in range(9)]
     for number, client in enumerate(clients):
         client.connection.received_ns = 2**63 if number == 4 else 1
-        exchange = RequestContext(cluster.state.nodes[0], client.connection, 3, 9, 1, "c", 10, 0)
+        exchange = Exchange(cluster.state.nodes[0], client.connection, codec(3, 9), 3, 9, 1, "c", 10, 0)
         recorder.request_begun(exchange, None, memoryview(b"x" * 8), 0, 0, None)
         recorder.request_unanswered(exchange, 0, False, False)
         recorder.response_sent(exchange)

@@ -14,7 +14,7 @@ from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_temporary_
 from kafkaproto.broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
 from kafkaproto.broker.observe.recorder import _heads
 from kafkaproto.broker.quota.forced import ForcedThrottle
-from kafkaproto.broker.requests import pipeline
+from kafkaproto.broker.requests import throttling
 from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.flat import uvarint
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -211,7 +211,7 @@ def test_a_request_whose_answer_cannot_be_built_is_recorded_without_one(
     bench = Bench(release_name=release)
     limit(bench.cluster, producer_byte_rate=1000.0)
     client = bench.cluster.connect()
-    monkeypatch.setattr(pipeline, "_encode", encode)
+    monkeypatch.setattr(throttling, "encode", encode)
     client.send(produce_of_bytes(client, "t", 100_000, version=5), 5)
     bench.cluster.advance(200_000)
     assert client.connection.closed

@@ -13,7 +13,9 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.entities import DEFAULT, REQUEST_PERCENTAGE, QuotaEntity
-from kafkaproto.broker.requests.registry import DelayedOperation, RequestContext, Response
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.error_codes import ErrorCode
@@ -53,7 +55,7 @@ class Bench:
     def limit(self, client_id: str, percentage: float) -> None:
         self.cluster.state.quota_store.set(QuotaEntity(client_id=client_id), REQUEST_PERCENTAGE, percentage)
 
-    def wrap(self, key: int, around: Callable[[Callable[..., Any], RequestContext, Any], Any]) -> None:
+    def wrap(self, key: int, around: Callable[[Callable[..., Any], Exchange, Any], Any]) -> None:
         """Replace the handler of an API by `around(handler, context, request)`."""
         registration = self.node.apis[key]
         handler = registration.handler
@@ -61,7 +63,7 @@ class Bench:
         self.node.apis = {**self.node.apis, key: changed}
 
     def costs(self, key: int, cost_ms: float) -> None:
-        def around(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+        def around(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
             self.clock.work(cost_ms)
             return handler(context, request)
 
@@ -102,15 +104,15 @@ def test_a_second_a_second_is_100_percent(bench: Bench) -> None:
 
 @pytest.mark.rule("Q-15")
 def test_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench) -> None:
-    operation = DelayedOperation()
+    operation = Delayed()
 
-    def park(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+    def park(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
         bench.clock.work(30)
         return operation
 
-    def build() -> Response:
+    def build() -> Reply:
         bench.clock.work(50)
-        return Response(MetadataResponse())
+        return Reply(MetadataResponse())
 
     bench.wrap(ApiKey.METADATA, park)
     client = bench.cluster.connect()
@@ -124,14 +126,14 @@ def test_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench) -> 
 
 @pytest.mark.rule("Q-15")
 def test_what_one_request_does_for_another_is_charged_to_the_other_alone(bench: Bench) -> None:
-    operation = DelayedOperation()
+    operation = Delayed()
     bench.wrap(ApiKey.METADATA, lambda handler, context, request: operation)
 
-    def build() -> Response:
+    def build() -> Reply:
         bench.clock.work(50)
-        return Response(MetadataResponse())
+        return Reply(MetadataResponse())
 
-    def wake(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+    def wake(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
         bench.clock.work(3)
         operation.complete(build, context.now_ms)
         bench.clock.work(4)
@@ -164,7 +166,7 @@ def test_a_long_poll_is_charged_for_reading_and_not_for_waiting(bench: Bench) ->
 @pytest.mark.rule("Q-15")
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.INVALID_REQUEST), RuntimeError("a bug")])
 def test_errors_are_charged_like_data(bench: Bench, error: Exception) -> None:
-    def fail(handler: Callable[..., Any], context: RequestContext, request: Any) -> Any:
+    def fail(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
         bench.clock.work(120)
         raise error
 

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-from kafkaproto.broker.requests.pipeline import load_handlers
+from kafkaproto.broker.requests.registry import load_handlers
 from kafkaproto.broker.server.main import main
 
 if __name__ == "__main__":

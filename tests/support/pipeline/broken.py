@@ -488,14 +488,14 @@ def _only_planted(patch: Patch, change: Callable[..., Any]) -> None:
 def _whose(patch: Patch) -> Iterator[None]:
     """`_RUNNING` tells whose request is handled."""
 
-    def handle(original: Any, registration: Any, context: Any, request: Any) -> Any:
-        _RUNNING.append(context.client_id)
+    def dispatch(original: Any, exchange: Any, registration: Any, request: Any) -> Any:
+        _RUNNING.append(exchange.client_id)
         try:
-            return original(registration, context, request)
+            return original(exchange, registration, request)
         finally:
             _RUNNING.pop()
 
-    wrapped(patch, pipeline, "_handle", handle)
+    wrapped(patch, pipeline, "dispatch", dispatch)
     yield
 
 

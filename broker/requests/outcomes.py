@@ -1,0 +1,94 @@
+"""What a handler returns: a reply, the reply to a fetch, or no reply. A request that waits returns a `Delayed` instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.fetch.session import FetchContext
+    from kafkaproto.messages.fetch import FetchResponse
+
+
+class Charge(Enum):
+    """Which client quotas a request counts against (KIP-13, KIP-124). The handler says which; `requests.charges` charges."""
+
+    TIME = auto()
+    """Request time only: every API but the two below."""
+    PRODUCE = auto()
+    """Request bytes, then request time (Q-11); acks=0: bytes only (T-3)."""
+    FETCH = auto()
+    """Request time, then response bytes, taken back when either throttles (Q-12, Q-13)."""
+    EXEMPT = auto()
+    """Followers and other brokers: never throttled (Q-15, Q-16)."""
+
+
+@dataclass(slots=True)
+class Reply:
+    """A response message. Its throttle time is filled in before it is encoded."""
+
+    message: Any
+    charge: Charge = Charge.TIME
+
+
+@dataclass(slots=True)
+class NoReply:
+    """No bytes go back (acks=0, P-14). `close`: a failed acks=0 produce ends the connection, after it was charged (T-12)."""
+
+    close: bool = False
+    charge: Charge = Charge.PRODUCE
+
+
+class FetchReply:
+    """The response to a fetch. It is encoded before its bytes are charged (Q-12), and its session takes note only if it goes out (S-10).
+
+    message: the response with its records and without a session id. session: None if the request failed before it had one. results: what
+    the session is told of each partition, by key. read: called with True when the records go out, with False when the reply is emptied.
+    """
+
+    __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")
+
+    def __init__(
+        self,
+        message: FetchResponse,
+        charge: Charge = Charge.FETCH,
+        *,
+        session: FetchContext[Any, Any] | None = None,
+        results: Sequence[tuple[Any, Any]] = (),
+        read: Callable[[bool], None] | None = None,
+        now_ms: int = 0,
+    ) -> None:
+        self.message = message
+        self.charge = charge
+        self._session = session
+        self._results = results
+        self._read = read
+        self._now_ms = now_ms
+
+    def delivered(self) -> tuple[int, int]:
+        """Commit the fetch session, because the message goes out. Returns (error code, session id), which its frame must tell."""
+        error_code, session_id = self.message.error_code, 0
+        if self._session is not None:
+            answer = self._session.commit(self._results, self._now_ms)
+            error_code, session_id = int(answer.error_code), answer.session_id
+        if self._read is not None:
+            self._read(True)
+        return error_code, session_id
+
+    def emptied(self, throttle_ms: int) -> FetchResponse:
+        """Return the response without data that goes out instead when the client is throttled (T-4); the session stays as it was."""
+        if self._read is not None:
+            self._read(False)
+        message = self.message
+        error_code, message.session_id = 0, 0
+        if self._session is not None:
+            answer = self._session.throttled()
+            error_code, message.session_id = int(answer.error_code), answer.session_id
+        message.throttle_time_ms, message.error_code = throttle_ms, error_code
+        message.responses, message.node_endpoints = [], []
+        return message
+
+
+Outcome = Reply | FetchReply | NoReply

@@ -1,0 +1,183 @@
+"""How a throttled client is made to wait. A broker has one strategy, by the release that it plays (KIP-219).
+
+- `MuteThrottling`, 2.0 and later: respond at once and tell the throttle time, then read nothing from the connection for that time.
+- `DelayedResponseThrottling`, before 2.0: keep the response back for that time, and mute nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kafkaproto.broker.quota.client_quotas import QuotaManager
+from kafkaproto.broker.quota.forced import ForcedThrottle
+from kafkaproto.broker.quota.sensors import LONGEST_THROTTLE_MS
+from kafkaproto.broker.requests.charges import (
+    Charged,
+    charge,
+    charge_fetch_reply,
+    charge_replication,
+    request_percent,
+)
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome, Reply
+from kafkaproto.broker.requests.responses import Frame, charged_bytes, complete_fetch, encode, send, send_nothing
+from kafkaproto.broker.runtime.timers import Timer
+
+logger = logging.getLogger("kafkaproto.requests")
+
+
+class Throttling(Protocol):
+    """What a broker does with the outcome of a request."""
+
+    def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
+        """Charge the client, throttle it, encode the response and send it. forced: the rule that throttles the request, if one does."""
+
+
+def strategy(delays_responses: bool) -> Throttling:
+    """Return how a release throttles. delays_responses: as releases before 2.0 did."""
+    return DelayedResponseThrottling() if delays_responses else MuteThrottling()
+
+
+class MuteThrottling:
+    """Respond at once and mute the connection (T-6, T-7). A throttled fetch is sent empty, and its bytes are taken back (T-4)."""
+
+    def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
+        if isinstance(outcome, FetchReply):
+            self._settle_fetch(exchange, outcome, forced)
+            return
+        charged = charge(exchange, outcome, forced)
+        _note(exchange, charged)
+        if isinstance(outcome, NoReply):
+            send_nothing(exchange, outcome.close, charged.throttle_ms, held=False)
+            return
+        if charged.throttle_ms:
+            outcome.message.throttle_time_ms = charged.throttle_ms
+        send(exchange, encode(exchange, outcome.message), charged.throttle_ms, held=False)
+
+    def _settle_fetch(self, exchange: Exchange, reply: FetchReply, forced: ForcedThrottle | None) -> None:
+        """Encode first, because the size is charged; what only follows from the charge is written into the frame."""
+        frame = encode(exchange, reply.message)
+        if reply.charge is Charge.EXEMPT:
+            charge(exchange, reply, None)
+            charge_replication(exchange, reply, frame)
+        else:
+            charged = charge_fetch_reply(exchange, frame, forced)
+            if charged.reason is not None:
+                _note(exchange, charged)
+                frame = encode(exchange, reply.emptied(charged.throttle_ms))
+                send(exchange, frame, charged.throttle_ms, held=False)
+                return
+        complete_fetch(exchange, frame, 0, *reply.delivered())
+        send(exchange, frame, 0, held=False)
+
+
+def _note(exchange: Exchange, charged: Charged) -> None:
+    events = exchange.node.events
+    if charged.reason is not None and events.throttled is not None:
+        events.throttled(exchange, charged.throttle_ms, charged.reason, False)
+
+
+class DelayedResponseThrottling:
+    """Keep the response back until it is paid for, and send it with its data (KIP-219, "before"; D9b)."""
+
+    def __init__(self) -> None:
+        self._others = MuteThrottling()
+
+    def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
+        if outcome.charge is Charge.EXEMPT:
+            self._others.settle(exchange, outcome, None)  # never throttled, so never kept back
+        else:
+            DelayedResponse(exchange, outcome).begin(forced)
+
+
+class DelayedResponse:
+    """One response that is kept back. Bytes first: it waits until they are paid. Then its request time is recorded, and it waits again.
+
+    What the client reads as throttle time is the sum; a fetch keeps its data and pays for it once (`KafkaApis` and `ClientQuotaManager` of
+    1.1). It is sent once, or never if the connection closes first.
+    """
+
+    __slots__ = ("_exchange", "_frame", "_outcome", "_percent", "_timer", "_waited_ms")
+
+    def __init__(self, exchange: Exchange, outcome: Outcome) -> None:
+        self._exchange = exchange
+        self._outcome = outcome
+        self._frame: Frame | None = encode(exchange, outcome.message) if isinstance(outcome, FetchReply) else None
+        self._percent = request_percent(exchange)
+        self._waited_ms = 0
+        self._timer: Timer | None = None
+
+    def begin(self, forced: ForcedThrottle | None) -> None:
+        exchange, quotas = self._exchange, self._exchange.node.quotas
+        if forced is not None:
+            self._wait(forced.throttle_ms, forced, self._finish)
+        elif self._frame is not None:
+            self._pay(quotas.fetch, charged_bytes(exchange, self._frame), self._pay_time)
+        elif self._outcome.charge is Charge.PRODUCE:
+            self._pay(quotas.produce, exchange.size_bytes, self._pay_time)
+        else:
+            self._pay_time()
+
+    def _pay_time(self) -> None:
+        if isinstance(self._outcome, NoReply):
+            self._finish()
+        else:
+            self._pay(self._exchange.node.quotas.request, self._percent, self._finish)
+
+    def _pay(self, quota: QuotaManager, value: float, then: Callable[[], None]) -> None:
+        exchange = self._exchange
+        user = exchange.peer.principal
+        wait_ms = quota.record(user, exchange.client_id, value, exchange.now_ms)
+        if wait_ms == 0:
+            then()
+            return
+        self._wait(wait_ms, quota.throttled(user, exchange.client_id, value, wait_ms, exchange.now_ms), then)
+
+    def _wait(self, wait_ms: int, reason: Any, then: Callable[[], None]) -> None:
+        exchange = self._exchange
+        events, peer = exchange.node.events, exchange.peer
+        if events.throttled is not None:
+            events.throttled(exchange, wait_ms, reason, True)
+        self._waited_ms += wait_ms
+        peer.parked = self
+
+        def over(now_ms: int) -> None:
+            if events.throttle_ended is not None:
+                events.throttle_ended(peer.connection_id, now_ms)
+            exchange.now_ms = now_ms
+            self._timer = None
+            peer.parked = None
+            try:
+                then()
+            except Exception:
+                # As with a request that waited: a response that cannot be built ends its own connection (W-8).
+                logger.exception("a delayed response cannot be sent")
+                peer.refuse("its answer cannot be sent")
+
+        self._timer = exchange.node.timers.at(exchange.now_ms + wait_ms, over)
+
+    def _finish(self) -> None:
+        exchange, outcome = self._exchange, self._outcome
+        throttle_ms = min(self._waited_ms, LONGEST_THROTTLE_MS)
+        if isinstance(outcome, NoReply):
+            send_nothing(exchange, outcome.close, throttle_ms, held=True)
+            return
+        frame = self._frame
+        if isinstance(outcome, FetchReply) and frame is not None:
+            complete_fetch(exchange, frame, throttle_ms, *outcome.delivered())
+        elif isinstance(outcome, Reply):
+            if throttle_ms:
+                outcome.message.throttle_time_ms = throttle_ms
+            frame = encode(exchange, outcome.message)
+        assert frame is not None
+        send(exchange, frame, throttle_ms, held=True)
+
+    def abandon(self) -> None:
+        """The connection has closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+            node = self._exchange.node
+            if node.events.throttle_ended is not None:
+                node.events.throttle_ended(self._exchange.peer.connection_id, node.actions.now_ms)
