@@ -7,7 +7,7 @@ pays for the APIs that it speaks. This module must never know what a message mea
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -45,22 +45,22 @@ class Codec:
     def __repr__(self) -> str:
         return f"<{self.name} v{self.version}>"
 
-    @property
+    @cached_property
     def decode_request(self) -> Decode:
         """``(view, pos, end) -> (request, position behind it)``"""
         return self.request.decode_flat
 
-    @property
+    @cached_property
     def encode_request(self) -> Encode:
         """``(request, out, splices) -> None``"""
         return self.request.encode_flat
 
-    @property
+    @cached_property
     def decode_response(self) -> Decode:
         """``(view, pos, end) -> (response, position behind it)``"""
         return self.response.decode_flat
 
-    @property
+    @cached_property
     def encode_response(self) -> Encode:
         """``(response, out, splices) -> None``"""
         return self.response.encode_flat

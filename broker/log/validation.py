@@ -104,14 +104,15 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
     """
     header = _checked_header(batch, limits)
     _check_claims(header)
-    if limits.judges_records or header.is_log_append_time:
+    compression, claims_log_time = header.compression, header.is_log_append_time
+    if limits.judges_records or claims_log_time:
         check_records(batch, header, limits, now_ms)
-    elif header.compression:
+    elif compression:
         deque(_opened(batch, header), maxlen=0)
-    codec = CODECS.get(limits.compression_type, header.compression)
-    if codec != header.compression:
+    codec = CODECS.get(limits.compression_type, compression)
+    if codec != compression:
         batch, header = _compressed_anew(batch, header, Compression(codec), limits)
-    else:
+    elif claims_log_time:
         batch, header = _with_clients_time(batch, header)
     if batch.readonly:
         batch = memoryview(bytearray(batch))
@@ -264,9 +265,7 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """A batch that calls its timestamps the log's on a CreateTime topic: they are its client's (P-12)."""
-    if not header.is_log_append_time:
-        return Valid(batch, header)
+    """Return a batch that called its timestamps the log's with its client's timestamps (P-12)."""
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
     _CRC.pack_into(corrected, _CRC_AT, checksum.crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))

@@ -48,7 +48,8 @@ class MuteThrottling:
             self._settle_fetch(exchange, outcome, forced)
             return
         charged = charge(exchange, outcome, forced)
-        _note(exchange, charged)
+        if charged.reason is not None:
+            _note(exchange, charged)
         if isinstance(outcome, NoReply):
             send_nothing(exchange, outcome.close, charged.throttle_ms, held=False)
             return
@@ -75,7 +76,7 @@ class MuteThrottling:
 
 def _note(exchange: Exchange, charged: Charged) -> None:
     events = exchange.node.events
-    if charged.reason is not None and events.throttled is not None:
+    if events.throttled is not None:
         events.throttled(exchange, charged.throttle_ms, charged.reason, False)
 
 

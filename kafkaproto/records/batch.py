@@ -158,7 +158,9 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
     """
     if len(buffer) - pos < HEADER_BYTES:
         raise DecodeError("RecordBatch", pos, f"a header has {HEADER_BYTES} bytes, {len(buffer) - pos} are left")
-    header = BatchHeader._make(_HEADER.unpack_from(buffer, pos))
+    header = tuple.__new__(
+        BatchHeader, _HEADER.unpack_from(buffer, pos)
+    )  # as `_make` does, for every batch that is appended
     if header.magic != MAGIC:
         raise DecodeError("RecordBatch.magic", pos + _MAGIC_AT, f"is {header.magic}, only {MAGIC} is known here")
     if header.batch_length < HEADER_BYTES - PREFIX_BYTES:
