@@ -7,7 +7,7 @@ one whole record batch, so that a consumer always gets on (F-4 to F-13). Must ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafkaproto.broker.log.errors import OffsetOutOfRange
@@ -36,10 +36,10 @@ class FetchParams:
     max_bytes: int
     read_committed: bool
     client: ClientMetadata | None
+    from_follower: bool = field(init=False)
 
-    @property
-    def from_follower(self) -> bool:
-        return self.replica_id >= 0
+    def __post_init__(self) -> None:
+        self.from_follower = self.replica_id >= 0
 
 
 @dataclass(slots=True)

@@ -56,7 +56,7 @@ def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_cod
     body_at = LENGTH_BYTES + _header_bytes(exchange)
     if throttle_ms and exchange.api_version >= FIRST_FETCH_WITH_THROTTLE_TIME:
         _THROTTLE_TIME.pack_into(frame[0], body_at, throttle_ms)
-    if exchange.api_version >= FIRST_FETCH_WITH_SESSIONS:
+    if (error_code or session_id) and exchange.api_version >= FIRST_FETCH_WITH_SESSIONS:
         _ERROR_AND_SESSION.pack_into(frame[0], body_at + _THROTTLE_TIME.size, error_code, session_id)
 
 

@@ -1,0 +1,98 @@
+"""How a request waits: registered under its keys, completed once, or abandoned with its connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkaproto.broker.requests.delayed import Build, Delayed
+from kafkaproto.broker.requests.outcomes import NoReply
+from kafkaproto.broker.runtime.timers import Timers
+
+DEADLINE_MS = 500
+
+
+class Wait:
+    """A request that waits for `due` under two keys; `outcomes` is what its connection gets, and when."""
+
+    def __init__(self) -> None:
+        self.timers = Timers()
+        self.keys: tuple[dict[Any, None], ...] = ({}, {})
+        self.due = False
+        self.expired = 0
+        self.outcomes: list[tuple[int, int]] = []
+        self.delayed = Delayed().wait(
+            self.keys, lambda now_ms: self.due, self.timers, DEADLINE_MS, lambda now_ms: NoReply(), self._expire
+        )
+
+    def _expire(self) -> None:
+        self.expired += 1
+
+    def deliver(self, build: Build, now_ms: int) -> None:
+        build()
+        self.outcomes.append((now_ms, self.expired))
+
+    def assert_forgotten(self) -> None:
+        assert self.delayed.done and self.keys == ({}, {}) and self.timers.next_deadline_ms() is None
+
+
+@pytest.fixture
+def wait() -> Wait:
+    wait = Wait()
+    wait.delayed.attach(wait.deliver)
+    return wait
+
+
+def test_a_check_completes_it_only_if_what_it_waits_for_has_come(wait: Wait) -> None:
+    assert all(wait.delayed in key for key in wait.keys)
+    wait.delayed.check(100)
+    assert wait.outcomes == []
+    wait.due = True
+    wait.delayed.check(200)
+    assert wait.outcomes == [(200, 0)]
+    wait.assert_forgotten()
+
+
+def test_the_deadline_expires_it_first_and_then_completes_it(wait: Wait) -> None:
+    wait.timers.run_due(DEADLINE_MS - 1)
+    assert wait.outcomes == []
+    wait.timers.run_due(DEADLINE_MS)
+    assert wait.outcomes == [(DEADLINE_MS, 1)]
+    wait.assert_forgotten()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda wait: wait.delayed.check(100),
+        lambda wait: wait.delayed.complete(NoReply, 100),
+        lambda wait: wait.timers.run_due(DEADLINE_MS),
+    ],
+)
+def test_it_completes_once(wait: Wait, first: Callable[[Wait], object]) -> None:
+    wait.due = True
+    first(wait)
+    wait.delayed.check(600)
+    wait.delayed.complete(NoReply, 600)
+    wait.timers.run_due(600)
+    wait.delayed.abandon()
+    assert len(wait.outcomes) == 1
+
+
+def test_an_abandoned_one_is_registered_nowhere_and_never_completes(wait: Wait) -> None:
+    wait.delayed.abandon()
+    wait.assert_forgotten()
+    wait.due = True
+    wait.delayed.check(100)
+    wait.delayed.complete(NoReply, 100)
+    wait.timers.run_due(DEADLINE_MS)
+    assert wait.outcomes == []
+
+
+def test_one_that_completed_inside_its_handler_is_delivered_when_it_is_attached() -> None:
+    delayed, outcomes = Delayed(), []
+    delayed.complete(lambda: NoReply(close=True), 7)
+    delayed.attach(lambda build, now_ms: outcomes.append((build(), now_ms)))
+    assert outcomes == [(NoReply(close=True), 7)]
