@@ -18,7 +18,6 @@ from pathlib import Path
 from benchmarks import raw_client as client
 from benchmarks.race import ours, running
 from benchmarks.report import write_section
-from kafkaproto.api import ApiKey
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkaproto.messages.metadata import MetadataRequest
 
@@ -44,9 +43,7 @@ def by_partitions(address: str, counts: list[int]) -> Points:
     for count in counts:
         topic = client.new_topic(address, count)
         asked = [FetchPartition(i, -1, 0, -1, -1, 1024) for i in range(count)]
-        data = client.frame(
-            ApiKey.FETCH, 11, FetchRequest(max_bytes=MB, topics=[FetchTopic(topic.name, partitions=asked)])
-        )
+        data = client.frame(11, FetchRequest(max_bytes=MB, topics=[FetchTopic(topic.name, partitions=asked)]))
         with client.connect(address) as sock:
 
             def work(sock=sock, data=data) -> None:  # type: ignore[no-untyped-def]
@@ -61,7 +58,7 @@ def by_partitions(address: str, counts: list[int]) -> Points:
 def by_connections(address: str, counts: list[int]) -> Points:
     """Seconds of a round trip on one connection while so many others are open, and idle."""
     found, others = {}, []
-    data = client.frame(ApiKey.METADATA, 1, MetadataRequest([]))
+    data = client.frame(1, MetadataRequest([]))
     try:
         for count in counts:
             while len(others) < count:
@@ -95,7 +92,7 @@ def by_log_length(address: str, megabytes: list[int]) -> Points:
             def work(records: int = written * 16) -> None:
                 asked = [FetchPartition(0, -1, chance.randrange(records), -1, -1, 1)]
                 request = FetchRequest(max_bytes=1, topics=[FetchTopic(topic.name, partitions=asked)])
-                sock.sendall(client.frame(ApiKey.FETCH, 11, request))
+                sock.sendall(client.frame(11, request))
                 assert len(client.read_answer(sock)) > len(batch)
 
             found[size] = seconds_each(work, least=500)

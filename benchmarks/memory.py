@@ -20,7 +20,8 @@ from pathlib import Path
 
 from benchmarks.raw_client import batch_of, connect, fetch_buffer, frame, read_answer, records_from
 from benchmarks.report import write_section
-from kafkaproto.api import ApiKey, codec
+from kafkaproto.api import ApiKey
+from kafkaproto.client import read_response
 from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -65,11 +66,9 @@ def broker(*options: str, descriptors: int | None = None) -> Iterator[Broker]:
 
 
 def create(sock: socket.socket, name: str, partitions: int, replicas: int = 1) -> None:
-    sock.sendall(
-        frame(ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([CreatableTopic(name, partitions, replicas)], 60_000))
-    )
+    sock.sendall(frame(4, CreateTopicsRequest([CreatableTopic(name, partitions, replicas)], 60_000)))
     answer = read_answer(sock)
-    response, _ = codec(ApiKey.CREATE_TOPICS, 4).decode_response(memoryview(answer), 4, len(answer))
+    response = read_response(ApiKey.CREATE_TOPICS, 4, answer).message
     if response.topics[0].error_code:
         raise RuntimeError(f"cannot create {name}: {response.topics[0]}")
 
@@ -79,7 +78,7 @@ def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count
     request = ProduceRequest(
         None, 1, 30_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
     )
-    data = frame(ApiKey.PRODUCE, 7, request)
+    data = frame(7, request)
     sent = answered = 0
     while answered < count:
         more = min(IN_FLIGHT, count - sent) if sent - answered < IN_FLIGHT else 0
@@ -191,7 +190,7 @@ def many_connections(connections: int, seconds: float, per_second: int = 300) ->
 def _park(sock: socket.socket, index: int, offset: int) -> None:
     request = FetchRequest(max_wait_ms=600_000, min_bytes=1, max_bytes=1 << 20)
     request.topics = [FetchTopic("t", partitions=[FetchPartition(index, -1, offset, -1, -1, 1 << 20)])]
-    sock.sendall(frame(ApiKey.FETCH, 11, request))
+    sock.sendall(frame(11, request))
 
 
 def read_answer_of_metadata(sock: socket.socket) -> None:
@@ -199,7 +198,7 @@ def read_answer_of_metadata(sock: socket.socket) -> None:
     from kafkaproto.messages.metadata import MetadataRequest
 
     for _ in range(100):
-        sock.sendall(frame(ApiKey.METADATA, 4, MetadataRequest([])))
+        sock.sendall(frame(4, MetadataRequest([])))
         read_answer(sock)
 
 

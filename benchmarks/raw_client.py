@@ -10,9 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kafkaproto.api import ApiKey, codec
-from kafkaproto.frame import finish_frame, start_frame
-from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.api import ApiKey
+from kafkaproto.client import read_response, request_frame
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
@@ -34,12 +33,9 @@ def connect(address: str) -> socket.socket:
     return made
 
 
-def frame(key: int, version: int, request: object) -> bytes:
-    out = start_frame()
-    encode_request_header(RequestHeader(key, version, 7, "race"), out)
-    codec(key, version).encode_request(request, out, None)
-    finish_frame(out)
-    return bytes(out)
+def frame(version: int, request: object) -> bytes:
+    """Return the bytes of a request, length first."""
+    return request_frame(request, version, 7, "race")
 
 
 def read_exactly(sock: socket.socket, view: memoryview) -> None:
@@ -78,7 +74,7 @@ def new_topic(
         created = ask(address, ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([wanted]))
     except EOFError:
         with connect(address) as sock:
-            sock.sendall(frame(ApiKey.METADATA, 4, metadata))
+            sock.sendall(frame(4, metadata))
             read_answer(sock)
         return NewTopic(name, address)
     if created.topics[0].error_code:
@@ -113,13 +109,12 @@ def delete_topic(address: str, name: str) -> None:
 def ask(address: str, key: int, version: int, request: object) -> Any:
     """One request on a connection of its own. EOFError where the other side does not know it."""
     with connect(address) as sock:
-        sock.sendall(frame(key, version, request))
+        sock.sendall(frame(version, request))
         try:
             answer = read_answer(sock)
         except ConnectionError as error:
             raise EOFError(str(error)) from None
-    _, at = decode_response_header(key, version, memoryview(answer), 0, len(answer))
-    return codec(key, version).decode_response(memoryview(answer), at, len(answer))[0]
+    return read_response(key, version, answer).message
 
 
 def batch_of(records: int, value_bytes: int) -> bytes:
@@ -147,7 +142,7 @@ def produce(address: str, topic: str, batch: bytes, count: int, acks: int = 1) -
 
 def _produce_frame(topic: str, batch: bytes, acks: int) -> bytes:
     data = [PartitionProduceData(0, batch)]
-    return frame(ApiKey.PRODUCE, 7, ProduceRequest(None, acks, 30000, [TopicProduceData(topic, partition_data=data)]))
+    return frame(7, ProduceRequest(None, acks, 30000, [TopicProduceData(topic, partition_data=data)]))
 
 
 def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> float:
@@ -159,8 +154,7 @@ def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> flo
 
 
 def _check_produced(answer: bytes) -> None:
-    response, _ = codec(ApiKey.PRODUCE, 7).decode_response(memoryview(answer), 4, len(answer))
-    error = response.responses[0].partition_responses[0].error_code
+    error = read_response(ApiKey.PRODUCE, 7, answer).message.responses[0].partition_responses[0].error_code
     if error:
         raise RuntimeError(f"produce answered error {error}")
 
@@ -195,14 +189,12 @@ def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: in
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[wanted])]
     )
-    sock.sendall(frame(ApiKey.FETCH, 11, request))
+    sock.sendall(frame(11, request))
     length = bytearray(4)
     read_exactly(sock, memoryview(length))
     size = int.from_bytes(length, "big")
     read_exactly(sock, buffer[:size])
-    _, at = decode_response_header(ApiKey.FETCH, 11, buffer, 0, size)
-    response, _ = codec(ApiKey.FETCH, 11).decode_response(buffer, at, size)
-    data = response.responses[0].partitions[0]
+    data = read_response(ApiKey.FETCH, 11, buffer[:size]).message.responses[0].partitions[0]
     if data.error_code or not data.records:
         raise RuntimeError(f"fetch at {offset} answered error {data.error_code}, {len(data.records or b'')} bytes")
     records: memoryview = data.records
@@ -211,7 +203,7 @@ def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: in
 
 def round_trips(address: str, seconds: float = 1.0) -> float:
     """Metadata v1 without topics, one at a time, a second."""
-    ask = frame(ApiKey.METADATA, 1, MetadataRequest([]))
+    ask = frame(1, MetadataRequest([]))
     with connect(address) as sock:
         count, begun = 0, time.perf_counter()
         while time.perf_counter() - begun < seconds:
@@ -223,7 +215,7 @@ def round_trips(address: str, seconds: float = 1.0) -> float:
 
 def pipelined(address: str, seconds: float = 1.0) -> float:
     """ApiVersions v0, 64 sent at once, answers a second."""
-    ask = frame(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    ask = frame(0, ApiVersionsRequest())
     with connect(address) as sock:
         sock.sendall(ask)
         answers = memoryview(bytearray((4 + len(read_answer(sock))) * PIPELINE_DEPTH))
@@ -237,7 +229,7 @@ def pipelined(address: str, seconds: float = 1.0) -> float:
 
 def many_connections(address: str, seconds: float = 1.5) -> float:
     """Metadata v1 round trips on 64 connections at once, a second."""
-    data = frame(ApiKey.METADATA, 1, MetadataRequest([]))
+    data = frame(1, MetadataRequest([]))
     begun = time.perf_counter()
     count = _on_many_connections(address, data, lambda _, elapsed: elapsed < seconds)
     return count / (time.perf_counter() - begun)
@@ -275,25 +267,22 @@ def fetch_many_partitions(address: str, topic: str, partitions: int, incremental
     """Fetches a second over many partitions without records: each a full one, or each an incremental one of a session."""
     asked = [FetchPartition(i, -1, 0, -1, -1, FETCH_BYTES) for i in range(partitions)]
     full = FetchRequest(max_bytes=FETCH_BYTES, session_epoch=0, topics=[FetchTopic(topic, partitions=asked)])
-    api = codec(ApiKey.FETCH, 11)
     with connect(address) as sock:
 
         def told(request: FetchRequest) -> Any:
-            sock.sendall(frame(ApiKey.FETCH, 11, request))
-            answer = read_answer(sock)
-            return api.decode_response(memoryview(answer), 4, len(answer))[0]
+            sock.sendall(frame(11, request))
+            return read_response(ApiKey.FETCH, 11, read_answer(sock)).message
 
         session = told(full)
         if session.error_code or sum(len(t.partitions) for t in session.responses) != partitions:
             raise RuntimeError(f"a full fetch answered error {session.error_code} and too few partitions")
         if not incremental:
             full.session_epoch = -1
-            data = frame(ApiKey.FETCH, 11, full)
+            data = frame(11, full)
         count, begun = 0, time.perf_counter()
         while time.perf_counter() - begun < seconds:
             if incremental:
                 data = frame(
-                    ApiKey.FETCH,
                     11,
                     FetchRequest(max_bytes=FETCH_BYTES, session_id=session.session_id, session_epoch=count + 1),
                 )

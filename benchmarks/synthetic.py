@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kafkaproto.api import ApiKey, codec
-from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.api import ApiKey
+from kafkaproto.client import request_frame, response_frame
+from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -69,18 +70,12 @@ class Template:
         return bytes(out)
 
 
-def request(key: int, version: int, message: Any, client_id: str) -> Template:
-    out = bytearray()
-    encode_request_header(RequestHeader(key, version, CORRELATION, client_id), out)
-    codec(key, version).encode_request(message, out, None)
-    return Template(bytes(out))
+def request(version: int, message: Any, client_id: str) -> Template:
+    return Template(request_frame(message, version, CORRELATION, client_id)[LENGTH_BYTES:])
 
 
 def response(key: int, version: int, message: Any) -> Template:
-    out = bytearray()
-    encode_response_header(key, version, CORRELATION, out)
-    codec(key, version).encode_response(message, out, None)
-    return Template(bytes(out))
+    return Template(response_frame(message, key, version, CORRELATION)[LENGTH_BYTES:])
 
 
 def answer(head: bytes) -> FetchResponse:
@@ -104,7 +99,7 @@ def entries(count: int, seed: int) -> Iterator[Exchange]:
     )
     beat = HeartbeatRequest("group", 1, "member", None)
     requests = {
-        (key, i): request(key, version, message, f"client-{i:02}")
+        (key, i): request(version, message, f"client-{i:02}")
         for key, version, message in (
             (ApiKey.PRODUCE, PRODUCE_VERSION, wrote),
             (ApiKey.FETCH, FETCH_VERSION, asked),

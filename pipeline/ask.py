@@ -8,9 +8,8 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from kafkaproto.api import APIS, codec
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
-from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.client import Client
+from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
@@ -24,19 +23,12 @@ CLIENT_ID = "pipeline"
 
 def ask(address: str, request: Any, version: int) -> Any:
     """Send one request object to the broker at "host:port" and return its answer. Raises OSError, EOFError."""
-    name = type(request).__name__.removesuffix("Request")
-    key = next(int(key) for key, info in APIS.items() if info.name == name)
-    out = start_frame()
-    encode_request_header(RequestHeader(key, version, 1, CLIENT_ID), out)
-    codec(key, version).encode_request(request, out, None)
-    finish_frame(out)
+    client = Client(CLIENT_ID)
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as sock:
-        sock.sendall(out)
+        sock.sendall(client.send(request, version))
         length = int.from_bytes(_exactly(sock, LENGTH_BYTES), "big")
-        body = memoryview(_exactly(sock, length))
-    _, position = decode_response_header(key, version, body, 0, length)
-    return codec(key, version).decode_response(body, position, length)[0]
+        return client.read(_exactly(sock, length)).message
 
 
 def set_client_quota(address: str, client_id: str, **bytes_per_second: float) -> None:

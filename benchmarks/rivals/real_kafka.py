@@ -149,7 +149,7 @@ class KafkaCluster:
 def brokers_known(address: tuple[str, int]) -> set[int]:
     """Return the ids of the brokers in one broker's Metadata response. Raises OSError, EOFError."""
     with socket.create_connection(address, ANSWER_SECONDS) as sock:
-        sock.sendall(frame(ApiKey.METADATA, METADATA_VERSION, MetadataRequest([])))
+        sock.sendall(frame(METADATA_VERSION, MetadataRequest([])))
         view = memoryview(read_answer(sock))
     _, at = decode_response_header(ApiKey.METADATA, METADATA_VERSION, view, 0, len(view))
     response, _ = codec(ApiKey.METADATA, METADATA_VERSION).decode_response(view, at, len(view))

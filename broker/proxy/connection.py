@@ -12,11 +12,11 @@ from struct import Struct
 from typing import NamedTuple
 
 from kafkaproto.addresses import Replace, capped, names_brokers, replaced
-from kafkaproto.api import APIS, ApiKey, codec
+from kafkaproto.api import APIS, ApiKey
+from kafkaproto.client import ALWAYS_KNOWN_VERSION, response_frame
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, ProtocolError
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, frame, frame_length, start_frame
-from kafkaproto.header import encode_response_header
+from kafkaproto.frame import LENGTH_BYTES, frame, frame_length
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange
 from kafkaproto.trace.frames import Cut, cut_request, cut_response, cut_unhandled, is_silent
@@ -209,8 +209,5 @@ def _unsupported(correlation_id: int) -> bytes:
     """As a broker answers who asks for its versions in one that it does not know (KIP-511)."""
     known = APIS[ApiKey.API_VERSIONS]
     ranges = [ApiVersion(known.key, known.min_version, known.max_version)]
-    out = start_frame()
-    encode_response_header(ApiKey.API_VERSIONS, 0, correlation_id, out)
-    codec(ApiKey.API_VERSIONS, 0).encode_response(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, ranges), out, None)
-    finish_frame(out)
-    return bytes(out)
+    refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, ranges)
+    return response_frame(refusal, ApiKey.API_VERSIONS, ALWAYS_KNOWN_VERSION, correlation_id)

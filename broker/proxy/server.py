@@ -14,16 +14,15 @@ import os
 import socket
 from typing import Any
 
-from kafkaproto.api import ApiKey, codec
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.network.connection import CLIENT_ENDED
 from kafkaproto.broker.proxy.connection import NotKafka, ProxyConnection
 from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns
 from kafkaproto.broker.server.server import LOOPBACK, close_servers
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
+from kafkaproto.client import Client
 from kafkaproto.errors import ProtocolError
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
-from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.trace.format import Entry, Event, encoded
@@ -110,7 +109,7 @@ class Proxy:
 
     async def _ask_versions(self) -> dict[str, list[int]]:
         try:
-            answer = await self._ask(ApiVersionsRequest(), ApiKey.API_VERSIONS, API_VERSIONS_VERSION)
+            answer = await self._ask(ApiVersionsRequest(), API_VERSIONS_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             raise ConfigError(
                 f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give one with --to, for example --to localhost:9092 "
@@ -121,7 +120,7 @@ class Proxy:
     async def _ask_brokers(self) -> list[dict[str, Any]]:
         """Who is in the cluster; nobody where that is told to those only who have logged in."""
         try:
-            answer = await self._ask(MetadataRequest([]), ApiKey.METADATA, METADATA_VERSION)
+            answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             logger.info(
                 "the brokers are learnt from clients' answers: asked now, %s says: %s", _shown(self._to), _why(error)
@@ -129,21 +128,16 @@ class Proxy:
             return []
         return [{"id": one.node_id, "host": one.host, "port": one.port, "rack": one.rack} for one in answer.brokers]
 
-    async def _ask(self, request: Any, key: int, version: int) -> Any:
+    async def _ask(self, request: Any, version: int) -> Any:
         async with asyncio.timeout(ASK_SECONDS):
             reader, writer = await asyncio.open_connection(*self._to)
             try:
-                out = start_frame()
-                encode_request_header(RequestHeader(key, version, 0, CLIENT_ID), out)
-                codec(key, version).encode_request(request, out, None)
-                finish_frame(out)
-                writer.write(out)
+                client = Client(CLIENT_ID)
+                writer.write(client.send(request, version))
                 length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
-                view = memoryview(await reader.readexactly(length))
+                return client.read(await reader.readexactly(length)).message
             finally:
                 writer.close()
-        _, at = decode_response_header(key, version, view, 0, len(view))
-        return codec(key, version).decode_response(view, at, len(view))[0]
 
     def _begin_trace(self, advertised: dict[str, list[int]], brokers: list[dict[str, Any]]) -> TraceWriter:
         wall_ms = SystemClock().now_ms()

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import socket
 import time
-from collections import deque
 from typing import Any
 
-from kafkaproto.api import ApiKey, codec
+from kafkaproto.api import ApiKey
+from kafkaproto.client import Client, UnexpectedResponse
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
-from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
-from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.errors import UnsupportedVersion
+from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
 from kafkaproto.pipeline.kafka_py.errors import KafkaError
@@ -34,8 +33,6 @@ SPOKEN = {
     ApiKey.SASL_HANDSHAKE: VersionRange(1, 1),
     ApiKey.SASL_AUTHENTICATE: VersionRange(0, 1),
 }
-_FIRST_ASKED, _ALWAYS_KNOWN = 3, 0
-SOFTWARE = "kafkaproto-kafka-py", "1"
 
 
 class Connection:
@@ -46,14 +43,12 @@ class Connection:
         self._settings = settings
         self._timeout_seconds = settings.request_timeout_ms / 1000
         self._muted_until = 0.0
-        self._next_id = 0
-        self._sent: deque[tuple[int, int, int]] = deque()
-        """Correlation id, key and version of what has no answer yet."""
+        self._client = Client(settings.client_id, SPOKEN)
         self._socket = socket.create_connection((host, port), self._timeout_seconds)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = secured(self._socket, host, settings.security)
-            self._versions = self._agree()
+            self._agree()
             if settings.security.user is not None:
                 self._authenticate(settings.security, settings.security.user)
         except BaseException:
@@ -70,43 +65,34 @@ class Connection:
 
     def send(self, key: ApiKey, request: Any) -> None:
         """Send a request; answers come in the order of requests. KafkaError if the broker is too old for it, or too new."""
-        self._send(key, self.version(key), request)
+        self.version(key)
+        self._send(self._client.send(request))
 
     def version(self, key: ApiKey) -> int:
         """The version in which requests of this kind are sent. KafkaError if there is none."""
-        both = self._versions.get(key)
-        if not both:
+        try:
+            return self._client.version(key)
+        except UnsupportedVersion:
             doing = f"the broker at {self.address} does not speak {key.name} {SPOKEN[key]}"
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing)
-        return both.highest
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
     def receive(self) -> Any:
         """The next answer. A broker that throttles is given the time that it said (KIP-219)."""
         muted = max(0.0, self._muted_until - time.monotonic())
         self._socket.settimeout(self._timeout_seconds + muted)
         length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
-        body = self._exactly(length)
-        wanted, key, version = self._sent.popleft()
-        header, position = decode_response_header(key, version, body, 0, length)
-        if header.correlation_id != wanted:
-            raise ConnectionError(f"{self.address} answered request {header.correlation_id} instead of {wanted}")
-        if key == ApiKey.API_VERSIONS and body[position : position + 2] == _UNSUPPORTED:
-            version = _ALWAYS_KNOWN  # KIP-511: that answer is in version 0, whatever was asked
-        answer, _ = codec(key, version).decode_response(body, position, length)
+        try:
+            answer = self._client.read(self._exactly(length)).message
+        except UnexpectedResponse as error:
+            raise ConnectionError(f"{self.address} sent {error}") from None
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
         if throttle_ms:
             self._muted_until = time.monotonic() + throttle_ms / 1000
         return answer
 
-    def _send(self, key: ApiKey, version: int, request: Any) -> None:
-        self._next_id += 1
-        out = start_frame()
-        encode_request_header(RequestHeader(key, version, self._next_id, self._settings.client_id), out)
-        codec(key, version).encode_request(request, out, None)
-        finish_frame(out)
-        self._sent.append((self._next_id, key, version))
+    def _send(self, data: bytes) -> None:
         self._socket.settimeout(self._timeout_seconds)
-        self._socket.sendall(out)
+        self._socket.sendall(data)
 
     def _exactly(self, count: int) -> memoryview:
         view = memoryview(bytearray(count))
@@ -118,16 +104,14 @@ class Connection:
             left = left[received:]
         return view
 
-    def _agree(self) -> dict[int, VersionRange]:
-        self._send(ApiKey.API_VERSIONS, _FIRST_ASKED, ApiVersionsRequest(*SOFTWARE))
-        answer = self.receive()
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            self._send(ApiKey.API_VERSIONS, _ALWAYS_KNOWN, ApiVersionsRequest())
+    def _agree(self) -> None:
+        asking: bytes | None = self._client.ask_versions()
+        while asking is not None:
+            self._send(asking)
             answer = self.receive()
+            asking = self._client.agree(answer)
         if answer.error_code:
             raise KafkaError(answer.error_code, f"asking {self.address} for its versions")
-        told = {one.api_key: VersionRange(one.min_version, one.max_version) for one in answer.api_keys}
-        return {key: spoken.intersect(told[key]) for key, spoken in SPOKEN.items() if key in told}
 
     def _authenticate(self, security: Security, user: str) -> None:
         """SASL in Kafka's own frames (KIP-152)."""
@@ -151,6 +135,3 @@ class Connection:
         if answer.error_code:
             raise KafkaError(answer.error_code, f"{self.address} refused user {user}: {answer.error_message}")
         return bytes(answer.auth_bytes)
-
-
-_UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

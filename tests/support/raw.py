@@ -11,10 +11,8 @@ import struct
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkaproto.api import codec
-from kafkaproto.broker.testing.memory import key_of
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
-from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.client import key_of, read_response, request_frame
+from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.testing import async_cluster
 
 if TYPE_CHECKING:
@@ -36,13 +34,8 @@ class Answer(NamedTuple):
 
 
 def frame(request: Any, version: int, correlation_id: int = 1, client_id: str | None = "raw") -> bytes:
-    """The bytes of a request, length first."""
-    out = start_frame()
-    key = key_of(request)
-    encode_request_header(RequestHeader(key, version, correlation_id, client_id), out)
-    codec(key, version).encode_request(request, out, None)
-    finish_frame(out)
-    return bytes(out)
+    """Return the bytes of a request, length first."""
+    return request_frame(request, version, correlation_id, client_id)
 
 
 def framed(payload: bytes) -> bytes:
@@ -81,13 +74,9 @@ class RawClient:
         """The next answer. Raises EOFError when the broker closed."""
         length = int.from_bytes(await self.data(LENGTH_BYTES), "big")
         data = await self.data(length)
-        view = memoryview(data)
-        correlation_id = int.from_bytes(view[:4], "big", signed=True)
-        key, version = self._sent.pop(correlation_id)
-        _, position = decode_response_header(key, version, view, 0, length)
-        message, end = codec(key, version).decode_response(view, position, length)
-        assert end == length, f"{length - end} bytes are left behind the answer"  # X-1
-        return Answer(correlation_id, message, data)
+        correlation_id = int.from_bytes(data[:4], "big", signed=True)
+        response = read_response(*self._sent.pop(correlation_id), data)  # X-1
+        return Answer(correlation_id, response.message, data)
 
     async def data(self, count: int) -> bytes:
         """Exactly `count` bytes. Raises EOFError when the broker closed before."""

@@ -22,7 +22,7 @@ import pytest
 
 from kafkaproto.api import codec
 from kafkaproto.broker.cluster import java_hash
-from kafkaproto.broker.testing.memory import key_of
+from kafkaproto.client import key_of
 from kafkaproto.header import decode_response_header
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

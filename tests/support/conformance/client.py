@@ -10,10 +10,8 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from kafkaproto.api import codec
-from kafkaproto.broker.testing.memory import key_of
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
-from kafkaproto.header import RequestHeader, decode_response_header, encode_request_header
+from kafkaproto.client import key_of, read_response, request_frame
+from kafkaproto.frame import LENGTH_BYTES
 
 CONNECT_SECONDS = 10.0
 
@@ -48,14 +46,10 @@ class Connection:
 
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
         """The bytes of the next request, length first; its answer is expected."""
-        key = key_of(request)
-        out = start_frame()
-        encode_request_header(RequestHeader(key, version, self._next_id, self.client_id), out)
-        codec(key, version).encode_request(request, out, None)
-        finish_frame(out)
-        self.sent[self._next_id] = key, version, now_ms
+        data = request_frame(request, version, self._next_id, self.client_id)
+        self.sent[self._next_id] = key_of(request), version, now_ms
         self._next_id += 1
-        return bytes(out)
+        return data
 
     def send_bytes(self, data: bytes) -> None:
         self.socket.sendall(data)
@@ -90,11 +84,7 @@ class Connection:
     def decode(self, correlation_id: int, data: bytes, now_ms: float) -> Answer:
         """A frame as an answer; trailing bytes behind it fail the test (X-1)."""
         key, version, sent_ms = self.sent.pop(correlation_id)
-        view = memoryview(data)
-        _, position = decode_response_header(key, version, view, 0, len(data))
-        message, end = codec(key, version).decode_response(view, position, len(data))
-        assert end == len(data), f"{len(data) - end} bytes are left behind the answer"
-        return Answer(message, correlation_id, now_ms - sent_ms, data)
+        return Answer(read_response(key, version, data).message, correlation_id, now_ms - sent_ms, data)
 
     def close(self) -> None:
         self.socket.close()

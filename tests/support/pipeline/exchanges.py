@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkaproto.api import codec
-from kafkaproto.frame import frame
-from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.client import key_of, request_frame, response_frame
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkaproto.messages.fetch import (
     FetchableTopicResponse,
@@ -30,17 +28,12 @@ TOPIC_ID = bytes(range(16))
 
 
 def request(message: Any, key: int, version: int, number: int, client: str = "me") -> bytes:
-    out = bytearray()
-    encode_request_header(RequestHeader(key, version, number, client), out)
-    codec(key, version).encode_request(message, out, None)
-    return frame(out)
+    assert key_of(message) == key
+    return request_frame(message, version, number, client)
 
 
 def response(message: Any, key: int, version: int, number: int) -> bytes:
-    out = bytearray()
-    encode_response_header(key, version, number, out)
-    codec(key, version).encode_response(message, out, None)
-    return frame(out)
+    return response_frame(message, key, version, number)
 
 
 def versions(number: int, *offered: tuple[int, int, int]) -> tuple[bytes, bytes]:

@@ -1,0 +1,138 @@
+"""The client without a socket: frames out, responses in, versions agreed on. Its bytes are held against kafka-python's (tests/oracle)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkaproto.api import APIS, ApiKey
+from kafkaproto.client import (
+    Client,
+    UnexpectedResponse,
+    key_of,
+    read_response,
+    request_frame,
+    response_frame,
+)
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import DecodeError, UnsupportedVersion
+from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse
+from kafkaproto.messages.produce import ProduceRequest
+from kafkaproto.versions import VersionRange
+
+SPOKEN = {ApiKey.METADATA: VersionRange(4, 12), ApiKey.HEARTBEAT: VersionRange(0, 3)}
+
+
+def metadata_response(correlation_id: int, version: int = 4) -> bytes:
+    return response_frame(MetadataResponse(cluster_id="c"), ApiKey.METADATA, version, correlation_id)
+
+
+def test_a_request_frame_is_what_kafka_sends() -> None:
+    # length 14; key 12, version 0, correlation id 7, client id "me", then an empty group, generation 1, an empty member
+    expected = "00000014000c00000000000700026d650000000000010000"
+    assert request_frame(HeartbeatRequest("", 1, ""), 0, 7, "me").hex() == expected
+
+
+def test_flexible_versions_have_tagged_headers() -> None:
+    assert request_frame(MetadataRequest([]), 9, 1, "me")[8:] == b"\0\0\0\1\0\2me\0" + b"\1\1\0\0\0"
+    data = response_frame(MetadataResponse(), ApiKey.METADATA, 9, 5)
+    assert data[4:9] == b"\0\0\0\5\0"
+
+
+def test_every_request_class_has_its_key() -> None:
+    assert key_of(ApiVersionsRequest()) == ApiKey.API_VERSIONS
+    for name in (MetadataResponse(), object(), None):
+        with pytest.raises(UnsupportedVersion):
+            key_of(name)
+    assert len({info.name for info in APIS.values()}) == len(APIS)
+
+
+def test_a_response_is_read_to_its_end() -> None:
+    data = metadata_response(3)[4:]
+    response = read_response(ApiKey.METADATA, 4, data)
+    assert (response.correlation_id, response.version, response.message.cluster_id) == (3, 4, "c")
+    with pytest.raises(DecodeError, match="1 bytes are left behind the response"):
+        read_response(ApiKey.METADATA, 4, data + b"\0")
+
+
+def test_api_versions_is_read_in_version_0_if_the_broker_refuses_the_version() -> None:
+    refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
+    response = read_response(ApiKey.API_VERSIONS, 3, response_frame(refusal, ApiKey.API_VERSIONS, 0, 1)[4:])
+    assert (response.version, response.message.error_code) == (0, ErrorCode.UNSUPPORTED_VERSION)
+
+
+@given(st.lists(st.integers(1, 60), max_size=20), st.integers(0, 5))
+def test_responses_come_out_however_their_bytes_are_cut(cuts: list[int], count: int) -> None:
+    client = Client("me")
+    for _ in range(count):
+        client.send(MetadataRequest([]), 4)
+    data = b"".join(metadata_response(i + 1) for i in range(count))
+    found = []
+    for size in [*cuts, len(data)]:
+        found += client.receive(data[:size])
+        data = data[size:]
+    assert [one.correlation_id for one in found] == list(range(1, count + 1)) and client.pending == 0
+
+
+def test_a_response_out_of_its_turn_or_to_nothing_is_refused() -> None:
+    client = Client("me")
+    client.send(MetadataRequest([]), 4)
+    client.send(HeartbeatRequest(), 0)
+    with pytest.raises(UnexpectedResponse, match="request 2 instead of 1"):
+        client.read(response_frame(HeartbeatResponse(), ApiKey.HEARTBEAT, 0, 2)[4:])
+    client.read(metadata_response(1)[4:])
+    client.read(response_frame(HeartbeatResponse(), ApiKey.HEARTBEAT, 0, 2)[4:])
+    with pytest.raises(UnexpectedResponse, match="request 3 where no request waits"):
+        client.read(metadata_response(3)[4:])
+    with pytest.raises(DecodeError, match="no response header"):
+        client.read(b"\0\0\0")
+    with pytest.raises(DecodeError, match="length of -1"):
+        list(client.receive(b"\xff\xff\xff\xff"))
+
+
+def test_a_produce_without_acknowledgement_awaits_no_response() -> None:
+    client = Client("me")
+    client.send(ProduceRequest(acks=0), 7)
+    assert client.pending == 0
+    client.send(ProduceRequest(acks=1), 7)
+    assert client.pending == 1
+
+
+def agreed(client: Client, *answers: ApiVersionsResponse) -> list[int]:
+    """Let a broker answer the client's ApiVersions requests; returns the versions in which it was asked."""
+    asked, data = [], client.ask_versions()
+    for answer in answers:
+        version = int.from_bytes(data[6:8], "big")
+        asked.append(version)
+        written_in = 0 if answer.error_code == ErrorCode.UNSUPPORTED_VERSION else version
+        correlation_id = int.from_bytes(data[8:12], "big")
+        [response] = client.receive(response_frame(answer, ApiKey.API_VERSIONS, written_in, correlation_id))
+        more = client.agree(response.message)
+        if more is None:
+            break
+        data = more
+    return asked
+
+
+def test_the_highest_version_that_both_sides_speak_is_sent() -> None:
+    client = Client("me", SPOKEN)
+    offered = [ApiVersion(ApiKey.METADATA, 0, 9), ApiVersion(ApiKey.HEARTBEAT, 4, 4)]
+    assert agreed(client, ApiVersionsResponse(api_keys=offered)) == [3]
+    assert client.version(ApiKey.METADATA) == 9
+    assert client.send(MetadataRequest([]))[6:8] == b"\0\x09"
+    with pytest.raises(UnsupportedVersion, match="Heartbeat in a version that the broker offers is unknown, only 0-3"):
+        client.send(HeartbeatRequest())
+    with pytest.raises(UnsupportedVersion, match=r"Fetch .* only none"):
+        client.version(ApiKey.FETCH)
+
+
+def test_a_broker_that_refuses_the_version_is_asked_again_in_version_0_once() -> None:
+    refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
+    offered = ApiVersionsResponse(api_keys=[ApiVersion(ApiKey.METADATA, 0, 5)])
+    client = Client("me", SPOKEN)
+    assert agreed(client, refusal, offered) == [3, 0]
+    assert client.version(ApiKey.METADATA) == 5
+    assert agreed(Client("me", SPOKEN), refusal, refusal) == [3, 0]
