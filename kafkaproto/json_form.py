@@ -14,10 +14,10 @@ import re
 from typing import Any
 
 from kafkaproto.arrays import ArrayType
+from kafkaproto.defaults import differs
 from kafkaproto.errors import EncodeError, shown
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid, WireType
-from kafkaproto.structs import differs
 
 Json = Any
 

@@ -18,10 +18,10 @@ from construct import Construct
 
 from kafkaproto import flat, memory
 from kafkaproto.arrays import ArrayType
+from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
 from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, RecordsType, Splices, WireType, read
-from kafkaproto.structs import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
 from kafkaproto.tags import Tags
 
 T = TypeVar("T")

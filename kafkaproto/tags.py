@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 from construct import Construct
 
 from kafkaproto import flat, memory
+from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, differs, emit_differs
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import WireType, parse_uvarint, read, remaining
-from kafkaproto.structs import UNKNOWN_TAGS, Defaults, differs, emit_differs
 
 
 class Tagged(WireType):
