@@ -12,19 +12,17 @@ from collections.abc import Callable
 from functools import cache
 from io import SEEK_CUR, SEEK_END, SEEK_SET
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from construct import Container
 
 from kafkaproto import flat
+from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import FlatCode
 from kafkaproto.memory import room_for
 from kafkaproto.primitives import WireType
-
-if TYPE_CHECKING:
-    from kafkaproto.arrays import ArrayType
-    from kafkaproto.message import Message
+from kafkaproto.struct_types import StructType
 
 
 class Window:
@@ -47,7 +45,7 @@ class Window:
         return self.position
 
 
-def explain(layout: Message[Any], view: memoryview, pos: int, end: int) -> DecodeError | None:
+def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> DecodeError | None:
     """What is wrong with the message between ``pos`` and ``end``; None if the readable form finds nothing."""
     context = Container(skip=skip_sound_items, room=room_for(end - pos) if layout.is_heavy else inf)
     try:

@@ -16,8 +16,8 @@ from typing import Any
 from kafkaproto.arrays import ArrayType
 from kafkaproto.defaults import differs
 from kafkaproto.errors import EncodeError, shown
-from kafkaproto.message import Message, NullableStruct
 from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid, WireType
+from kafkaproto.struct_types import NullableStruct, StructType
 
 Json = Any
 
@@ -27,13 +27,13 @@ OTHER_NAMES = {"RequestHeader": {"api_key": "requestApiKey", "api_version": "req
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def wire_name(layout: Message[Any], name: str) -> str:
+def wire_name(layout: StructType[Any], name: str) -> str:
     """``throttle_time_ms`` to ``throttleTimeMs``."""
     other = OTHER_NAMES.get(layout.cls.__name__, {}).get(name)
     return other or re.sub("_([a-z0-9])", lambda letter: letter[1].upper(), name)
 
 
-def to_json(layout: Message[Any], obj: Any, path: str = "") -> dict[str, Json]:
+def to_json(layout: StructType[Any], obj: Any, path: str = "") -> dict[str, Json]:
     """A message as what `json.dumps` takes. Raises EncodeError for what would be lost in this version, as encoding does."""
     path = path or layout.cls.__name__
     if not isinstance(obj, layout.cls):
@@ -53,7 +53,7 @@ def value_to_json(kind: WireType, value: Any, path: str) -> Json:
     if value is None:
         return _checked_null(kind, path)
     match kind:
-        case Message():
+        case StructType():
             return to_json(kind, value, path)
         case NullableStruct():
             return to_json(kind.struct, value, path)
@@ -81,7 +81,7 @@ def _base64(value: Any, path: str) -> str:
         raise EncodeError(path, f"{shown(value)} is not in memory, so it has no JSON") from None
 
 
-def from_json(layout: Message[Any], data: Json, path: str = "") -> Any:
+def from_json(layout: StructType[Any], data: Json, path: str = "") -> Any:
     """The object that JSON tells of. Raises EncodeError, naming the field that is missing, unknown or of another type.
 
     Tagged fields may be missing. That numbers are in their range, encoding checks. Kafka ignores names that it does not
@@ -111,7 +111,7 @@ def value_from_json(kind: WireType, data: Json, path: str) -> Any:
     if data is None:
         return _checked_null(kind, path)
     match kind:
-        case Message():
+        case StructType():
             return from_json(kind, data, path)
         case NullableStruct():
             return from_json(kind.struct, data, path)

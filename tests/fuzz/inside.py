@@ -10,7 +10,6 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["kafkaproto"]):
-    from kafkaproto import explain  # noqa: F401  # else not imported before the first failure
     from tests.fuzz.targets import TARGETS
 
 if __name__ == "__main__":

@@ -1,0 +1,238 @@
+"""The wire type of structs: the fields that one wire layout has of a dataclass, in wire order.
+
+``_parse`` and ``_build`` walk the fields one by one and name path and offset of what is wrong; ``emit_decode`` and
+``emit_encode`` write the lines that do the same in flat code. This module must never know an API, nor who walks a
+layout: JSON and the explanation of failures stand on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any, BinaryIO, Generic, TypeVar
+
+from construct import Construct
+
+from kafkaproto import flat, memory
+from kafkaproto.arrays import ArrayType
+from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
+from kafkaproto.errors import EncodeError, shown
+from kafkaproto.flat import FlatCode
+from kafkaproto.primitives import FixedWidth, RecordsType, WireType, read
+from kafkaproto.tags import Tags
+
+T = TypeVar("T")
+
+
+class StructType(WireType, Generic[T]):
+    """A struct of the dataclass ``cls``: its fields in wire order, last the tag section if it has one.
+
+    ``absent`` names the fields that this layout lacks and that may not be lost: encoding raises EncodeError if one of
+    them differs from its default (Kafka's ``ignorable: false``). Layouts are declared as `kafkaproto.message.Message`,
+    which adds what a caller needs: this class is as much of it as the other wire types and JSON know.
+    """
+
+    def __init__(self, cls: type[T], *fields: Construct, absent: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.cls = cls
+        self.absent = absent
+        self.tags: Tags | None = fields[-1] if fields and isinstance(fields[-1], Tags) else None
+        named = fields[:-1] if self.tags else fields
+        self.fields: tuple[tuple[str, WireType], ...] = tuple((field.name, field.subcon) for field in named)
+
+    @cached_property
+    def has_records(self) -> bool:
+        """Whether a field somewhere below holds record batches, which are sliced and spliced, not copied."""
+        return any(isinstance(part, RecordsType) for part in parts(self))
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Whether decoding must keep count of its memory."""
+        return any(isinstance(part, ArrayType) and part.is_heavy for part in parts(self))
+
+    @cached_property
+    def loses_tags(self) -> bool:
+        """Whether objects may have kept unknown tags of a flexible version, and this one has no place for them."""
+        return self.tags is None and UNKNOWN_TAGS in self.defaults
+
+    @cached_property
+    def defaults(self) -> Defaults:
+        """What makes the defaults of all fields of the dataclass, also of those that this layout lacks."""
+        return defaults_of(self.cls)
+
+    # The readable form
+
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> T:
+        path = _root(self.cls, path)
+        values = {name: wire_type._parse(stream, context, f"{path}.{name}") for name, wire_type in self.fields}
+        if self.tags:
+            values.update(self.tags.parse_values(stream, context, path))
+        return self.cls(**values)
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        path = _root(self.cls, path)
+        if not isinstance(obj, self.cls):
+            raise EncodeError(path, f"{shown(obj)} is no {self.cls.__name__}")
+        for name in self.absent:
+            value = getattr(obj, name)
+            if differs(value, self.defaults[name]()):
+                raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {shown(value)}")
+        if self.loses_tags and getattr(obj, UNKNOWN_TAGS):
+            raise EncodeError(f"{path}.{UNKNOWN_TAGS}", "have no place there and would be lost")
+        for name, wire_type in self.fields:
+            wire_type._build(getattr(obj, name), stream, context, f"{path}.{name}")
+        if self.tags:
+            self.tags.build_values(obj, self.defaults, stream, path)
+        return obj
+
+    def weight(self, per_byte: int) -> int:
+        kinds = dict(self.fields)
+        tagged = {field.name for field in self.tags.fields} if self.tags else ()
+        others = [make for name, make in self.defaults.items() if name not in kinds and name not in tagged]
+        weight = memory.size_of_object(self.cls) + sum(memory.size_of_default(make()) for make in others)
+        weight += sum(wire_type.weight(per_byte) for wire_type in kinds.values())
+        return weight + (self.tags.values_weight(per_byte, self.defaults) if self.tags else 0)
+
+    # The flat form
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        if target.isidentifier():
+            emit_new(code, target, self.cls)
+            self.emit_fields_decode(code, target)
+            return
+        value = code.local("struct")
+        emit_new(code, f"{target} = {value}", self.cls)
+        self.emit_fields_decode(code, value)
+
+    def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
+        # an endless supply of empty objects is cheaper than a call for each
+        code.constant("islice", islice)
+        cls: Any = self.cls  # mypy takes the classes of objects without a hash for something without a hash
+        supply, item = code.constant(f"new_{cls.__name__}", flat.endless(cls)), code.local("item")
+        objects = f"islice({supply}, {count})"
+        if self.row is not None:
+            self._emit_rows_decode(code, items, item, objects, count, self.row)
+            return
+        code.line(f"{items} = []")
+        with code.block(f"for {item} in {objects}:"):
+            self.emit_fields_decode(code, item)
+            code.line(f"{items}.append({item})")
+
+    @cached_property
+    def row(self) -> str | None:
+        """The struct format of all fields together, if they are all of fixed width and nothing else is there."""
+        formats = [wire_type.fmt for _, wire_type in self.fields if isinstance(wire_type, FixedWidth)]
+        return "".join(formats) if formats and len(formats) == len(self.fields) and not self.tags else None
+
+    def _emit_rows_decode(self, code: FlatCode, items: str, item: str, objects: str, count: str, row: str) -> None:
+        # structs of one size are filled in one pass over their bytes
+        rows, end = code.constant("rows_" + flat.identifier(row), flat.rows_unpacker(row)), code.local("q")
+        fields = "".join(f"{item}.{name}, " for name, _ in self.fields)
+        code.line(f"{end} = p + {count} * {flat.layout(row).size}", f"if {end} > n: raise Malformed")
+        code.line(f"{items} = [*{objects}]")
+        with code.block(f"for {item}, ({fields.strip()}) in zip({items}, {rows}(b[p:{end}])):"):
+            self._emit_defaults(code, item)
+        code.line(f"p = {end}")
+
+    def _emit_defaults(self, code: FlatCode, target: str) -> None:
+        present = {name for name, _ in self.fields}
+        emit_defaults(code, target, {name: make for name, make in self.defaults.items() if name not in present})
+
+    def emit_fields_decode(self, code: FlatCode, target: str) -> None:
+        """Write what fills the new and empty object ``target``. Nobody sees it before it is whole."""
+        self._emit_defaults(code, target)
+        for name, wire_type in self.fields:
+            wire_type.emit_decode(code, f"{target}.{name}")
+        if self.tags:
+            self.tags.emit_values_decode(code, target)
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        if not source.isidentifier():
+            value = code.local("struct")
+            code.before(f"{value} = {source}")
+            source = value
+        for name in self.absent:
+            differs = emit_differs(code, f"{source}.{name}", self.defaults[name]())
+            code.before(f"if {differs}: raise ValueError('{name} would be lost')")
+        if self.loses_tags:
+            code.before(f"if {source}.{UNKNOWN_TAGS}: raise ValueError('unknown tags would be lost')")
+        for name, wire_type in self.fields:
+            wire_type.emit_encode(code, f"{source}.{name}")
+        if self.tags:
+            self.tags.emit_values_encode(code, source, self.defaults)
+        elif not self.fields:  # nothing else would notice that it is something else
+            code.line(f"if not isinstance({source}, {code.constant(self.cls.__name__, self.cls)}): raise TypeError")
+
+
+class NullableStruct(WireType):
+    """A struct that may be None: one signed byte in front, below zero for None."""
+
+    null, present, null_test = b"\xff", b"\x01", "> 127"
+
+    def __init__(self, struct: StructType[Any]) -> None:
+        super().__init__()
+        self.struct = struct
+
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
+        marker = read(stream, 1, path)[0]
+        return None if self._is_null(marker) else self.struct._parse(stream, context, path)
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        stream.write(self.null if obj is None else self.present)
+        if obj is not None:
+            self.struct._build(obj, stream, context, path)
+        return obj
+
+    def _is_null(self, marker: int) -> bool:
+        return marker > 0x7F
+
+    def weight(self, per_byte: int) -> int:
+        return max(0, self.struct.weight(per_byte)) - per_byte
+
+    def emit_decode(self, code: FlatCode, target: str) -> None:
+        marker = code.local("marker")
+        code.fixed("B", marker)
+        with code.block(f"if {marker} {self.null_test}:"):
+            code.line(f"{target} = None")
+        with code.block("else:"):
+            self.struct.emit_decode(code, target)
+
+    def emit_encode(self, code: FlatCode, source: str) -> None:
+        value = code.local("struct")
+        code.line(f"{value} = {source}")
+        with code.block(f"if {value} is None:"):
+            code.line(f"{code.out} += {self.null!r}")
+        with code.block("else:"):
+            code.line(f"{code.out} += {self.present!r}")
+            self.struct.emit_encode(code, value)
+
+
+class TaggedNullableStruct(NullableStruct):
+    """The same inside a tagged field, where the marker is an unsigned varint, 0 for None."""
+
+    null, present, null_test = b"\x00", b"\x01", "== 0"
+
+    def _is_null(self, marker: int) -> bool:
+        return marker == 0
+
+
+def parts(wire_type: WireType) -> Iterator[WireType]:
+    """A wire type and all that are in it."""
+    yield wire_type
+    inner: tuple[WireType, ...] = ()
+    match wire_type:
+        case ArrayType():
+            inner = (wire_type.item,)
+        case NullableStruct():
+            inner = (wire_type.struct,)
+        case StructType():
+            tagged = wire_type.tags.fields if wire_type.tags else ()
+            inner = (*(kind for _, kind in wire_type.fields), *(field.type for field in tagged))
+    for part in inner:
+        yield from parts(part)
+
+
+def _root(cls: type, path: str) -> str:
+    """construct starts its paths with a word of its own; ours start with the message."""
+    return cls.__name__ if path in ("(parsing)", "(building)") else path
