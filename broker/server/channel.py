@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, cast
 
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.network.connection import SOCKET_GONE, Connection
+from kafkaproto.broker.server.loop import BrokerLoop
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
-    from kafkaproto.broker.server.loop import BrokerLoop
 
 logger = logging.getLogger("kafkaproto.channel")
 

@@ -7,14 +7,11 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.broker.runtime.clock import JumpClock, ManualClock
-
-if TYPE_CHECKING:
-    from kafkaproto.broker.server.channel import Channel
 
 T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")
@@ -41,7 +38,7 @@ class BrokerLoop:
         self.buffers = BufferPool()
         self.sendfile = (hasattr(os, "sendfile") and sys.platform == "linux") if sendfile is None else sendfile
         self.activity = 0
-        self._channels: set[Channel] = set()
+        self._channels: set[asyncio.BaseProtocol] = set()
         self._all_closed = asyncio.Event()
         self._all_closed.set()
         self._advancing = asyncio.Lock()
@@ -72,11 +69,12 @@ class BrokerLoop:
         finally:
             self.leave(now_ms)
 
-    def opened(self, channel: Channel) -> None:
+    def opened(self, channel: asyncio.BaseProtocol) -> None:
+        """Let `closed` wait until this channel is gone."""
         self._channels.add(channel)
         self._all_closed.clear()
 
-    def gone(self, channel: Channel) -> None:
+    def gone(self, channel: asyncio.BaseProtocol) -> None:
         self._channels.discard(channel)
         if not self._channels:
             self._all_closed.set()
