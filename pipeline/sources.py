@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from kafkaproto.pipeline.capture import reading as captures
 from kafkaproto.pipeline.trace import reading as traces
-from kafkaproto.pipeline.trace.reading import Run, Told
+from kafkaproto.pipeline.trace import runs as trace_runs
+from kafkaproto.pipeline.trace.runs import Run, Told
 from kafkaproto.trace.format import SUFFIX, Entry, TraceError
 
 
@@ -21,11 +22,11 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Told
     runs, told = captures.runs_of(path, ports)
     if not (runs or told):
         try:
-            return traces.runs_of(path)
+            return trace_runs.runs_of(path)
         except TraceError as error:
             raise TraceError(f"{error}, and no capture (*.pcap, *.pcapng)") from None
     if path.is_dir() and any(path.glob(f"*{SUFFIX}")):
-        more, said = traces.runs_of(path)
+        more, said = trace_runs.runs_of(path)
         return more + runs, said + told
     return runs, told
 

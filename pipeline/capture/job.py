@@ -21,8 +21,9 @@ from kafkaproto.pipeline.capture.packets import Pass, ends_of, key_of
 from kafkaproto.pipeline.capture.reading import Filled, Tabled, events
 from kafkaproto.pipeline.capture.stream import Stamp
 from kafkaproto.pipeline.trace.columns import Row
-from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
+from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD
 from kafkaproto.pipeline.trace.rows import Known
+from kafkaproto.pipeline.trace.runs import Run, Told
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from kafkaproto.pipeline.capture.connections import End, Seen
 from kafkaproto.pipeline.capture.files import Capture
 from kafkaproto.pipeline.capture.link import LeftOut, segment_of
 from kafkaproto.pipeline.capture.stream import Stamp
-from kafkaproto.pipeline.trace.reading import Told
+from kafkaproto.pipeline.trace.runs import Told
 from kafkaproto.trace.format import TraceError
 
 ANOTHER_PORT = "of another port"

@@ -19,8 +19,9 @@ from kafkaproto.pipeline.capture.conversation import UNKNOWN_BROKER
 from kafkaproto.pipeline.capture.files import NAMED, Capture
 from kafkaproto.pipeline.capture.packets import Ends, Pass
 from kafkaproto.pipeline.trace.columns import Row
-from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD, Run, Told
+from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD
 from kafkaproto.pipeline.trace.rows import Known, Rows
+from kafkaproto.pipeline.trace.runs import Run, Told
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.trace.format import Entry, Event, TraceError
 

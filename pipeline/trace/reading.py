@@ -1,4 +1,4 @@
-"""Trace files as runs, and a run as Arrow batches of its tables: what Spark's tasks do, and who works without Spark.
+"""A run as Arrow batches of its tables: what Spark's tasks do, and who works without Spark.
 
 A run is read in the order of its files, by one reader: later rows need what earlier entries told (fetch sessions, throttles, names).
 It is read as far as its files went when they were found, so that a task that is done again makes the same rows; and from the place on
@@ -8,18 +8,18 @@ says that no table can hold: one bit that fell over on a disk must not cost the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from kafkaproto.pipeline.trace.columns import Row
 from kafkaproto.pipeline.trace.place import Place
 from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.runs import Run, Told
 from kafkaproto.pipeline.trace.schema import TABLES
-from kafkaproto.trace.format import Entry, Event, Trace, TraceError, files_of
+from kafkaproto.trace.format import Entry, Event, Trace, TraceError
 
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000
@@ -39,71 +39,8 @@ SCHEMAS = {
     name: pa.schema([(column.name, _TYPES[column.type]) for column in columns]) for name, columns in TABLES.items()
 } | {TOLD: pa.schema([("run", pa.string()), ("text", pa.string()), ("torn", pa.bool_())])}
 PLACE_SCHEMA = pa.schema([("run", pa.string()), ("text", pa.string())])
-TIMES = ("wall_ms", "at_ns", "clock_ms")
-"""Of a header: when the recording began."""
 _CANNOT_BE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 """What comes of values that are not what their names say, or not of their size: `datetime` and Arrow raise these, too."""
-
-
-class Told(NamedTuple):
-    """torn: only the end of a file is missing, as after `kill -9` or while it is written. run: empty for a file of none."""
-
-    run: str
-    text: str
-    torn: bool
-
-
-class Run(NamedTuple):
-    """The files of one recording. meta: the header of the first. sizes: bytes of each file when it was found. capture: it is one of packets.
-    place: where it was left when its tables were made; None: all of it is new."""
-
-    name: str
-    meta: dict[str, Any]
-    files: tuple[str, ...]
-    sizes: tuple[int, ...]
-    capture: bool = False
-    place: Place | None = None
-
-    @property
-    def begins(self) -> tuple[int, int]:
-        """Number of the file, and the byte in it, at which what is new begins."""
-        if self.place is None:
-            return 0, 0
-        return [Path(file).name for file in self.files].index(self.place.file), self.place.offset
-
-    @property
-    def old_bytes(self) -> int:
-        """How many bytes stand before that."""
-        number, offset = self.begins
-        return sum(self.sizes[:number]) + offset
-
-    @property
-    def new_bytes(self) -> int:
-        return sum(self.sizes) - self.old_bytes
-
-
-def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
-    """The runs of a trace, and what has to be said of files that are none. Raises TraceError where there is no file at all."""
-    found: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
-    told = []
-    for file in files_of(path):
-        try:
-            trace = Trace(file)
-            meta = trace.meta
-            if not all(isinstance(meta.get(name, 0), int) for name in TIMES):
-                raise TraceError(f"{file}: its header does not tell when it began")
-            parts, header = found.setdefault(trace.run, {}), json.dumps(meta, sort_keys=True)
-            if header in parts:
-                told.append(Told("", f"{file} begins as {parts[header][0]} does: it is a copy, and is left out", False))
-            else:
-                parts[header] = str(file), meta, file.stat().st_size
-        except (TraceError, OSError) as error:
-            told.append(Told("", str(error), False))
-    runs = []
-    for name, parts in found.items():
-        files, metas, sizes = zip(*parts.values(), strict=True)
-        runs.append(Run(name, metas[0], files, sizes))
-    return runs, told
 
 
 class Reading:
@@ -211,8 +148,3 @@ def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[
     if reading.left is not None and not left_out.count:
         place = Place(*reading.left, rows.carried())
         yield PLACE, pa.RecordBatch.from_pylist([{"run": run.name, "text": place.text()}], PLACE_SCHEMA)
-
-
-def meta_text(run: Run) -> str:
-    """Tells whether two runs of one name are the same recording."""
-    return json.dumps([run.meta.get(key) for key in ("recorder", "cluster_id", "wall_ms", "at_ns")])

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 from kafkaproto.pipeline.capture import job as captures
 from kafkaproto.pipeline.session import local_session
 from kafkaproto.pipeline.sources import runs_of
-from kafkaproto.pipeline.trace.place import FINGERPRINT, place_in
-from kafkaproto.pipeline.trace.reading import Run, Told, meta_text
+from kafkaproto.pipeline.trace.place import FINGERPRINT
+from kafkaproto.pipeline.trace.runs import Run, Told, meta_text, place_in
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.pipeline.trace.store import Store, StoreError, can_be_held, folder_of
 from kafkaproto.pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, Written, written

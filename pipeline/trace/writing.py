@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkaproto.pipeline.sources import batches
-from kafkaproto.pipeline.trace.reading import PLACE, TOLD, Run, Told
+from kafkaproto.pipeline.trace.reading import PLACE, TOLD
+from kafkaproto.pipeline.trace.runs import Run, Told
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.store import folder_of
 

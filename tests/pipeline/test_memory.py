@@ -19,6 +19,7 @@ from benchmarks import synthetic
 from kafkaproto.pipeline.capture import job as capture_job
 from kafkaproto.pipeline.capture.reading import runs_of as captures_of
 from kafkaproto.pipeline.trace import reading
+from kafkaproto.pipeline.trace.runs import runs_of
 from tests.support.pipeline.exchanges import fetched, named, produced, talk
 from tests.support.pipeline.wire import Wire
 
@@ -50,7 +51,7 @@ def peak_bytes(stream: Iterable[Any]) -> tuple[int, int]:
 
 def of_trace(folder: Path, requests: int) -> tuple[int, int]:
     synthetic.write(folder, requests)
-    [run], _ = reading.runs_of(folder)
+    [run], _ = runs_of(folder)
     return peak_bytes(reading.batches(run))
 
 

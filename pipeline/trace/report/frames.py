@@ -13,7 +13,7 @@ from kafkaproto.api import codec
 from kafkaproto.errors import ProtocolError
 from kafkaproto.pipeline.sources import entries, runs_of
 from kafkaproto.pipeline.trace.audit.rule import Outcome
-from kafkaproto.pipeline.trace.reading import Run
+from kafkaproto.pipeline.trace.runs import Run
 from kafkaproto.places import Place, places
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Exchange, TraceError

@@ -24,7 +24,7 @@ from kafkaproto.pipeline.capture.reading import Tabled
 from kafkaproto.pipeline.capture.stream import Stamp
 from kafkaproto.pipeline.sources import batches, runs_of
 from kafkaproto.pipeline.trace import tables as job
-from kafkaproto.pipeline.trace.reading import Run
+from kafkaproto.pipeline.trace.runs import Run
 from kafkaproto.trace.pcap import RST, file_header, record
 from tests.support.pipeline.exchanges import TOPIC_ID, fetched, named, produced, request, response, talk, versions
 from tests.support.pipeline.tables import rows

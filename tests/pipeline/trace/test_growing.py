@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from kafkaproto.pipeline.trace import place as place_module
 from kafkaproto.pipeline.trace import rows as rows_module
 from kafkaproto.pipeline.trace import tables as tables_module
-from kafkaproto.pipeline.trace.reading import batches, runs_of
+from kafkaproto.pipeline.trace.reading import batches
 from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.runs import runs_of
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
 from kafkaproto.trace.format import Entry, Exchange

@@ -18,7 +18,8 @@ import pytest
 
 from kafkaproto.pipeline.trace import reading, tables, writing
 from kafkaproto.pipeline.trace import store as store_module
-from kafkaproto.pipeline.trace.reading import Run, batches, runs_of
+from kafkaproto.pipeline.trace.reading import batches
+from kafkaproto.pipeline.trace.runs import TIMES, Run, runs_of
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.store import Store, StoreError
 from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State, TraceError
@@ -317,7 +318,7 @@ def test_what_no_row_can_hold_is_told_each_time_and_costs_nothing_else(tmp_path:
     assert again == told
 
 
-@pytest.mark.parametrize("name", reading.TIMES)
+@pytest.mark.parametrize("name", TIMES)
 def test_a_file_that_does_not_tell_when_it_began_is_told_and_the_rest_is_used(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), "bad", **{name: "noon"})
     write(tmp_path / "trace", traffic(), "good")

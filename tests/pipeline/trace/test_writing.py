@@ -13,7 +13,8 @@ import pyspark
 import pytest
 
 from kafkaproto.pipeline.trace import tables, writing
-from kafkaproto.pipeline.trace.reading import SCHEMAS, Run, runs_of
+from kafkaproto.pipeline.trace.reading import SCHEMAS
+from kafkaproto.pipeline.trace.runs import Run, runs_of
 from kafkaproto.pipeline.trace.store import Store, StoreError
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.tables import rows

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from kafkaproto.pipeline.trace import tables
-from kafkaproto.pipeline.trace.reading import Told
+from kafkaproto.pipeline.trace.runs import Told
 
 
 def build(trace: Path, out: Path) -> tuple[dict[str, dict[str, int]], list[Told]]:
