@@ -1,60 +1,23 @@
 """The pictures of the report, drawn by matplotlib as SVG from the rows of answers. Must never know Spark, traces or the page.
 
-Colours are names of the page's style sheet, so that a picture is light or dark with its page. Each function gives None where there is
-nothing to draw.
+Each function gives None where there is nothing to draw.
 """
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable, Sequence
-from io import StringIO
 from itertools import groupby
 from math import log10
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from kafkaproto.pipeline.trace.report.drawing import BAD, INK, SERIES, WARN, Drawing, legend, short_label, short_number
 
 Row = dict[str, Any]
 Rows = Sequence[Row]
 
-# Stand-ins that matplotlib takes as colours, and what stands in the SVG for them.
-INK, GRID, BAD, WARN = "#010203", "#010204", "#010205", "#010206"
-SERIES = tuple(f"#0102{16 + i:02x}" for i in range(8))
-_NAMES = {INK: "ink", GRID: "grid", BAD: "bad", WARN: "warn"} | {c: f"s{i + 1}" for i, c in enumerate(SERIES)}
-
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": GRID,
-    "axes.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "hatch.color": INK,
-    "hatch.linewidth": 0.5,
-    "figure.facecolor": "none",
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-}
-WIDTH = 9.0
-LONGEST_LABEL = 44
 LEAST_RATE = 1000
 """Bytes a second below which a client counts as idle: the scale is linear there."""
 
@@ -65,7 +28,7 @@ def swim_lanes(rows: Rows) -> str | None:
     if not rows:
         return None
     lanes = [(key, list(group)) for key, group in groupby(rows, key=lambda r: (r["conn"], r["client_id"]))]
-    with _figure("lanes", 0.34 * len(lanes) + 1.3) as (axes, done):
+    with Drawing("lanes", 0.34 * len(lanes) + 1.3) as (axes, done):
         for at, (_, group) in enumerate(reversed(lanes)):
             waits = [_waiting(r) for r in group]
             axes.broken_barh(waits, (at - 0.3, 0.6), facecolor="none", edgecolor=INK, hatch="//////", linewidth=0.3)
@@ -75,7 +38,7 @@ def swim_lanes(rows: Rows) -> str | None:
             axes.broken_barh(handled, (at - 0.3, 0.6), facecolor=SERIES[1])
             mutes = [(r["ready_ms"], r["muted_ms"]) for r in group if r["muted_ms"]]
             axes.broken_barh(mutes, (at - 0.15, 0.3), facecolor=BAD)
-        axes.set_yticks(range(len(lanes)), [f"{_label(c)} · {conn}" for (conn, c), _ in reversed(lanes)])
+        axes.set_yticks(range(len(lanes)), [f"{short_label(c)} · {conn}" for (conn, c), _ in reversed(lanes)])
         axes.set_xlabel(f"ms from second {rows[0]['window_begins_s']:g} of the trace on")
         axes.set_xlim(0, 5000)
         axes.grid(axis="y", visible=False)
@@ -85,7 +48,7 @@ def swim_lanes(rows: Rows) -> str | None:
             Rectangle((0, 0), 1, 1, facecolor="none", edgecolor=INK, hatch="//////"),
             Rectangle((0, 0), 1, 1, facecolor=BAD),
         ]
-        _legend(axes, handles, ["queued", "handled", "waiting", "muted"])
+        legend(axes, handles, ["queued", "handled", "waiting", "muted"])
         return done()
 
 
@@ -100,13 +63,18 @@ def rates(rows: Rows) -> str | None:
     if not rows:
         return None
     clients = list(dict.fromkeys(r["client_id"] for r in rows))[: len(SERIES)]
-    with _figure("rates", 4.6, below=0.35) as (axes, done):
+    with Drawing("rates", 4.6, below=0.35) as (axes, done):
         upper, lower = axes.figure.axes
         for colour, client in zip(SERIES, clients, strict=False):
             mine = [r for r in rows if r["client_id"] == client]
             at, each = _filled(mine)
             upper.step(
-                at, [e["bytes_a_second"] for e in each], where="post", color=colour, label=_label(client), linewidth=1.4
+                at,
+                [e["bytes_a_second"] for e in each],
+                where="post",
+                color=colour,
+                label=short_label(client),
+                linewidth=1.4,
             )
             bound = next((r["bound"] for r in mine if r["bound"]), None)
             if bound:
@@ -115,12 +83,14 @@ def rates(rows: Rows) -> str | None:
         upper.set_yscale("symlog", linthresh=LEAST_RATE)
         upper.set_ylim(bottom=0)
         upper.set_ylabel("bytes a second")
-        upper.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _short(v) if v == 0 or v >= LEAST_RATE else ""))
+        upper.yaxis.set_major_formatter(
+            FuncFormatter(lambda v, _: short_number(v) if v == 0 or v >= LEAST_RATE else "")
+        )
         upper.tick_params(labelbottom=False)
         lower.set_ylabel("throttle, ms")
         lower.set_ylim(bottom=0)
         lower.set_xlabel("seconds of the trace; broken lines are quotas")
-        _legend(upper, *upper.get_legend_handles_labels())
+        legend(upper, *upper.get_legend_handles_labels())
         return done()
 
 
@@ -128,7 +98,7 @@ def fetch_sizes(rows: Rows) -> str | None:
     """(c) Sizes of fetch answers against max_bytes, both logarithmic; above the line only where a first batch was too large."""
     if not rows:
         return None
-    with _figure("sizes", 4.2) as (axes, done):
+    with Drawing("sizes", 4.2) as (axes, done):
         for beyond, colour, label in ((False, SERIES[0], "within max_bytes"), (True, WARN, "a first batch beyond it")):
             mine = [r for r in rows if bool(r["beyond"]) == beyond]
             if mine:
@@ -146,8 +116,8 @@ def fetch_sizes(rows: Rows) -> str | None:
         axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=1, label="size = max_bytes")
         axes.set(xscale="log", yscale="log", xlabel="max_bytes of the fetch", ylabel="bytes of records in the answer")
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(lambda v, _: _short(v)))
-        _legend(axes, *axes.get_legend_handles_labels())
+            axis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
+        legend(axes, *axes.get_legend_handles_labels())
         return done()
 
 
@@ -156,7 +126,7 @@ def offsets(rows: Rows) -> str | None:
     if not rows:
         return None
     places = [(key, list(group)) for key, group in groupby(rows, key=lambda r: (r["topic"], r["partition"]))]
-    with _figure("offsets", 2.3 * len(places) + 0.4, panels=len(places)) as (first, done):
+    with Drawing("offsets", 2.3 * len(places) + 0.4, panels=len(places)) as (first, done):
         for axes, ((topic, partition), group) in zip(first.figure.axes, places, strict=True):
             readers = iter(SERIES[1:])
             lines = [(line, list(of)) for line, of in groupby(group, key=lambda r: r["line"])]
@@ -165,7 +135,7 @@ def offsets(rows: Rows) -> str | None:
                 colour, dashes = known.get(line) or (next(readers), "-")
                 axes.step([p["at_s"] for p in points], [p["offset"] for p in points], where="post", color=colour,
                           linestyle=dashes, linewidth=1.3, marker="." if len(points) < 60 else None, markersize=4,
-                          label=_label(line, 34))  # fmt: skip
+                          label=short_label(line, 34))  # fmt: skip
             axes.set_title(f"{topic} · {partition}", loc="left", fontsize=9)
             axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -179,7 +149,7 @@ def versions(rows: Rows, outside: Callable[[str, int], bool], release: str) -> s
         return None
     clients = list(dict.fromkeys(r["client"] for r in rows))
     columns = sorted({(r["api"], r["api_version"]) for r in rows})
-    with _figure("versions", 0.3 * len(columns) + 1.9) as (axes, done):
+    with Drawing("versions", 0.3 * len(columns) + 1.9) as (axes, done):
         most = max(log10(r["requests"]) + 1 for r in rows)
         for r in rows:
             x, y = clients.index(r["client"]), columns.index((r["api"], r["api_version"]))
@@ -189,10 +159,10 @@ def versions(rows: Rows, outside: Callable[[str, int], bool], release: str) -> s
                 axes.add_patch(
                     Rectangle((x - 0.46, y - 0.42), 0.92, 0.84, facecolor="none", edgecolor=BAD, linewidth=1.6)
                 )
-            axes.text(x, y, _short(r["requests"]), ha="center", va="center", fontsize=7, color=INK)
+            axes.text(x, y, short_number(r["requests"]), ha="center", va="center", fontsize=7, color=INK)
         axes.set_xlim(-0.5, len(clients) - 0.5)
         axes.set_ylim(len(columns) - 0.5, -0.5)
-        axes.set_xticks(range(len(clients)), [_label(c, 26) for c in clients], rotation=35, ha="right")
+        axes.set_xticks(range(len(clients)), [short_label(c, 26) for c in clients], rotation=35, ha="right")
         axes.set_yticks(range(len(columns)), [f"{api} {version}" for api, version in columns])
         axes.grid(visible=False)
         axes.set_title(f"requests; outlined: not taken by a broker of release {release}", loc="left", fontsize=9)
@@ -219,7 +189,7 @@ def latency(rows: Rows) -> str | None:
     spans = [
         [max((told.get((api, part)) or {}).get(q) or 0.0, 0.0) for part in parts] for api in apis for q in quantiles
     ]
-    with _figure("latency", 0.2 * len(labels) + 1.3) as (axes, done):
+    with Drawing("latency", 0.2 * len(labels) + 1.3) as (axes, done):
         left = [0.0] * len(labels)
         for i, part in enumerate(parts):
             shares = [100 * span[i] / sum(span) if sum(span) else 0.0 for span in spans]
@@ -237,7 +207,7 @@ def latency(rows: Rows) -> str | None:
         axes.set(xlim=(0, 113), ylim=(len(labels) - 0.5, -0.5), xticks=range(0, 101, 20))
         axes.set_xlabel("% of the sum on the right, which adds quantiles of the parts and is no quantile of the whole")
         axes.grid(axis="y", visible=False)
-        _legend(axes, *axes.get_legend_handles_labels())
+        legend(axes, *axes.get_legend_handles_labels())
         return done()
 
 
@@ -251,7 +221,7 @@ def racks(rows: Rows) -> str | None:
     for r in rows:
         key = r["client_rack"] or "(none)", r["broker_rack"] or "(none)"
         total[key] = total.get(key, 0) + r["bytes"]
-    with _figure("racks", 0.5 * len(clients) + 1.4) as (axes, done):
+    with Drawing("racks", 0.5 * len(clients) + 1.4) as (axes, done):
         most = max(total.values()) or 1
         for (client, broker), count in total.items():
             x, y = brokers.index(broker), clients.index(client)
@@ -259,11 +229,11 @@ def racks(rows: Rows) -> str | None:
             axes.add_patch(
                 Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, alpha=0.15 + 0.75 * count / most, linewidth=0)
             )
-            axes.text(x, y, _short(count), ha="center", va="center", color=INK)
+            axes.text(x, y, short_number(count), ha="center", va="center", color=INK)
         axes.set_xlim(-0.5, len(brokers) - 0.5)
         axes.set_ylim(len(clients) - 0.5, -0.5)
-        axes.set_xticks(range(len(brokers)), [_label(rack, 26) for rack in brokers])
-        axes.set_yticks(range(len(clients)), [_label(rack) for rack in clients])
+        axes.set_xticks(range(len(brokers)), [short_label(rack, 26) for rack in brokers])
+        axes.set_yticks(range(len(clients)), [short_label(rack) for rack in clients])
         axes.set(xlabel="rack of the broker", ylabel="rack of the client")
         axes.grid(visible=False)
         return done()
@@ -274,12 +244,12 @@ def records(sizes: Rows, costs: Rows) -> str | None:
     if not sizes:
         return None
     shown = costs[:10]
-    with _figure("records", 2.4 + 0.28 * max(len(shown), 1), panels=2, heights=(2, max(len(shown), 1) * 0.28)) as (
+    with Drawing("records", 2.4 + 0.28 * max(len(shown), 1), panels=2, heights=(2, max(len(shown), 1) * 0.28)) as (
         axes,
         done,
     ):
         upper, lower = axes.figure.axes
-        labels = ["none" if r["power_of_two"] < 0 else _short(2 ** r["power_of_two"]) for r in sizes]
+        labels = ["none" if r["power_of_two"] < 0 else short_number(2 ** r["power_of_two"]) for r in sizes]
         upper.bar(range(len(sizes)), [r["fetches"] for r in sizes], color=SERIES[0])
         upper.set_xticks(range(len(sizes)), labels)
         upper.set(xlabel="records in a fetch answer, from this many on", ylabel="fetches")
@@ -287,12 +257,12 @@ def records(sizes: Rows, costs: Rows) -> str | None:
         for at, r in enumerate(shown):  # points, as no bar begins at nought where the scale is logarithmic
             cost = r["requests_per_1000_records"]
             lower.plot(cost, at, "o", color=SERIES[1])
-            lower.annotate(_short(cost), (cost, at), (6, 0), textcoords="offset points", va="center", fontsize=8)
-        lower.set_yticks(range(len(shown)), [_label(r["client"]) for r in shown])
+            lower.annotate(short_number(cost), (cost, at), (6, 0), textcoords="offset points", va="center", fontsize=8)
+        lower.set_yticks(range(len(shown)), [short_label(r["client"]) for r in shown])
         lower.set_xscale("log")
         lower.set_ylim(max(len(shown), 1) - 0.5, -0.5)
         lower.margins(x=0.15)
-        lower.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _short(v)))
+        lower.xaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
         lower.xaxis.set_minor_formatter("")
         lower.set_xlabel("requests of any kind for 1000 records")
         lower.grid(axis="y", visible=False)
@@ -307,11 +277,11 @@ def planned(rows: Rows) -> str | None:
     ]
     if not shown:
         return None
-    with _figure("planned", 3.6) as (axes, done):
+    with Drawing("planned", 3.6) as (axes, done):
         for colour, key in zip(SERIES, shown, strict=False):
             mine = [r for r in rows if (r["client_id"], r["api"], r["broker"]) == key]
             axes.plot([r["quota"] for r in mine], [r["percent_of_time"] for r in mine], color=colour, marker=".",
-                      label=_label(f"{key[0]}, {key[1]}, broker {key[2]}"))  # fmt: skip
+                      label=short_label(f"{key[0]}, {key[1]}, broker {key[2]}"))  # fmt: skip
             for r in mine:
                 if r["in_force"]:
                     axes.plot(
@@ -328,8 +298,8 @@ def planned(rows: Rows) -> str | None:
             ylabel="% of the time throttled",
             ylim=(-3, 103),
         )
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _short(v)))
-        _legend(axes, *axes.get_legend_handles_labels())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
+        legend(axes, *axes.get_legend_handles_labels())
         return done()
 
 
@@ -338,72 +308,18 @@ def delivered(rows: Rows) -> str | None:
     shown = [r for r in rows if r["acknowledged"] and r["partition"] is not None][:20]
     if not shown:
         return None
-    with _figure("delivered", 0.26 * len(shown) + 1.3) as (axes, done):
+    with Drawing("delivered", 0.26 * len(shown) + 1.3) as (axes, done):
         left = [0] * len(shown)
         for part, colour in (("read", SERIES[2]), ("unread", SERIES[3]), ("lost", BAD)):
             widths = [r[part] for r in shown]
             axes.barh(range(len(shown)), widths, left=left, color=colour, label=part, height=0.75)
             left = [a + b for a, b in zip(left, widths, strict=True)]
-        axes.set_yticks(range(len(shown)), [_label(f"{r['topic']} · {r['partition']}") for r in shown])
+        axes.set_yticks(range(len(shown)), [short_label(f"{r['topic']} · {r['partition']}") for r in shown])
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.set_xlabel("acknowledged records")
         axes.grid(axis="y", visible=False)
-        _legend(axes, *axes.get_legend_handles_labels())
+        legend(axes, *axes.get_legend_handles_labels())
         return done()
-
-
-# ---- how all of them are drawn --------------------------------------------------------------------------------------------------
-
-
-class _figure:
-    """`with _figure(name, height) as (axes, done)`: `done()` is the SVG. panels: one above the other; below: the share of a second one."""
-
-    def __init__(
-        self,
-        name: str,
-        height: float,
-        *,
-        panels: int = 1,
-        below: float = 0,
-        heights: Sequence[float] = (),
-    ) -> None:
-        self._name = name
-        self._style = plt.rc_context(STYLE | {"svg.hashsalt": name})
-        self._size = WIDTH, height
-        self._heights = heights or ((1 - below, below) if below else (1.0,) * panels)
-
-    def __enter__(self) -> tuple[Axes, Callable[[], str]]:
-        self._style.__enter__()
-        self._figure: Figure
-        self._figure, axes = plt.subplots(
-            len(self._heights), 1, figsize=self._size, squeeze=False, layout="constrained", height_ratios=self._heights
-        )
-        return axes[0][0], self._svg
-
-    def __exit__(self, *failure: object) -> None:
-        plt.close(self._figure)
-        self._style.__exit__(None, None, None)
-
-    def _svg(self) -> str:
-        file = StringIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # the reader's fonts draw the text
-            self._figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-        text = file.getvalue()
-        text = text[text.index("<svg") :]
-        for colour, name in _NAMES.items():
-            text = text.replace(colour, f"var(--{name})")
-        text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-        # Names inside one page: every picture has its own.
-        text = re.sub(r'\bid="', f'id="{self._name}-', text)
-        text = re.sub(r"url\(#", f"url(#{self._name}-", text)
-        text = re.sub(r'xlink:href="#', f'href="#{self._name}-', text)
-        return text
-
-
-def _legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Above the axes, where it hides nothing."""
-    axes.legend(handles, labels, loc="lower right", bbox_to_anchor=(1, 1), ncols=min(len(labels), 4), borderaxespad=0.2)
 
 
 def _filled(rows: Rows) -> tuple[list[float], list[Row]]:
@@ -413,19 +329,3 @@ def _filled(rows: Rows) -> tuple[list[float], list[Row]]:
     first, last = min(told), max(told)
     at = [first + i * width for i in range((last - first) // width + 2)]
     return at, [told.get(t) or {"bytes_a_second": 0, "throttle_ms": 0} for t in at]
-
-
-def _short(value: float) -> str:
-    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g}{unit}"
-    return f"{value:.3g}"
-
-
-def _label(text: str | None, most: int = LONGEST_LABEL) -> str:
-    """Short enough to leave room for the picture, and on one line; a $ would be taken for mathematics, a _ in front hides a legend."""
-    if not text:
-        return "(none)" if text is None else "(empty)"
-    text = "".join(c if c.isprintable() else "·" for c in text)
-    text = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"
-    return text.replace("$", r"\$").replace("_", "\u200b_", text.startswith("_"))

@@ -1,0 +1,123 @@
+"""How the pictures of the report are drawn: their style, and an SVG whose colours are names of the page's style sheet.
+
+A picture is light or dark with its page that way. Must never know what a picture shows.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from io import StringIO
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Stand-ins that matplotlib takes as colours, and what stands in the SVG for them.
+INK, GRID, BAD, WARN = "#010203", "#010204", "#010205", "#010206"
+SERIES = tuple(f"#0102{16 + i:02x}" for i in range(8))
+_NAMES = {INK: "ink", GRID: "grid", BAD: "bad", WARN: "warn"} | {c: f"s{i + 1}" for i, c in enumerate(SERIES)}
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GRID,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "hatch.color": INK,
+    "hatch.linewidth": 0.5,
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+}
+WIDTH = 9.0
+LONGEST_LABEL = 44
+
+
+class Drawing:
+    """A picture: `with Drawing(name, height) as (axes, done)`, where `done()` returns the SVG.
+
+    panels: how many stand one above the other. below: the share of the height that a second panel takes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        height: float,
+        *,
+        panels: int = 1,
+        below: float = 0,
+        heights: Sequence[float] = (),
+    ) -> None:
+        self._name = name
+        self._style = plt.rc_context(STYLE | {"svg.hashsalt": name})
+        self._size = WIDTH, height
+        self._heights = heights or ((1 - below, below) if below else (1.0,) * panels)
+
+    def __enter__(self) -> tuple[Axes, Callable[[], str]]:
+        self._style.__enter__()
+        self._figure: Figure
+        self._figure, axes = plt.subplots(
+            len(self._heights), 1, figsize=self._size, squeeze=False, layout="constrained", height_ratios=self._heights
+        )
+        return axes[0][0], self._svg
+
+    def __exit__(self, *failure: object) -> None:
+        plt.close(self._figure)
+        self._style.__exit__(None, None, None)
+
+    def _svg(self) -> str:
+        file = StringIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # the reader's fonts draw the text
+            self._figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        text = file.getvalue()
+        text = text[text.index("<svg") :]
+        for colour, name in _NAMES.items():
+            text = text.replace(colour, f"var(--{name})")
+        text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+        # Names inside one page: every picture has its own.
+        text = re.sub(r'\bid="', f'id="{self._name}-', text)
+        text = re.sub(r"url\(#", f"url(#{self._name}-", text)
+        text = re.sub(r'xlink:href="#', f'href="#{self._name}-', text)
+        return text
+
+
+def legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """Put a legend above the axes, where it hides nothing."""
+    axes.legend(handles, labels, loc="lower right", bbox_to_anchor=(1, 1), ncols=min(len(labels), 4), borderaxespad=0.2)
+
+
+def short_number(value: float) -> str:
+    """Return a number with three digits and a unit: 1.2k, 35M."""
+    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def short_label(text: str | None, most: int = LONGEST_LABEL) -> str:
+    """Return a text on one line and short enough to leave room for the picture.
+
+    A $ would be taken for mathematics, and a _ in front hides a legend: both are escaped.
+    """
+    if not text:
+        return "(none)" if text is None else "(empty)"
+    text = "".join(c if c.isprintable() else "·" for c in text)
+    text = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"
+    return text.replace("$", r"\$").replace("_", "\u200b_", text.startswith("_"))
