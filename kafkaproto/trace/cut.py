@@ -14,8 +14,9 @@ from typing import BinaryIO
 
 from kafkaproto.frame import frame
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Event, Exchange, Trace, files_of
+from kafkaproto.trace.format import Event, Exchange
 from kafkaproto.trace.pcap import Address, End, Talk, file_header
+from kafkaproto.trace.reading import Trace, files_of
 
 KAFKA_PORT = 9092
 FIRST_CLIENT_PORT, PORTS = 32_768, 32_768

@@ -14,7 +14,8 @@ from typing import Any
 
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Event, State, Trace, files_of
+from kafkaproto.trace.format import Event, State
+from kafkaproto.trace.reading import Trace, files_of
 
 NS_PER_MS = 1_000_000
 

@@ -19,7 +19,8 @@ from kafkaproto.pipeline.trace.place import Place
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.runs import Run, Told
 from kafkaproto.pipeline.trace.schema import TABLES
-from kafkaproto.trace.format import Entry, Event, Trace, TraceError
+from kafkaproto.trace.format import Entry, Event, TraceError
+from kafkaproto.trace.reading import Trace
 
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000

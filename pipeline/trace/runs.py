@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from kafkaproto.pipeline.trace.place import Place, place_of
 from kafkaproto.pipeline.trace.rows import Rows
-from kafkaproto.trace.format import Trace, TraceError, files_of
+from kafkaproto.trace.format import TraceError
+from kafkaproto.trace.reading import Trace, files_of
 
 TIMES = ("wall_ms", "at_ns", "clock_ms")
 """Of a header: when the recording began."""

@@ -185,7 +185,7 @@ def make_trace() -> None:
 
 
 def _end_of_an_entry(path: Path, at_least: int) -> int:
-    from kafkaproto.trace.format import Trace
+    from kafkaproto.trace.reading import Trace
 
     trace = Trace(path)
     return next(trace.read_bytes for _ in trace.entries() if trace.read_bytes >= at_least)

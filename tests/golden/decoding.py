@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from kafkaproto.api import APIS, codec
 from kafkaproto.header import decode_request_header, decode_response_header, response_version
 from kafkaproto.trace import format as trace_format
+from kafkaproto.trace.reading import READERS
 from kafkaproto.trace.show import Seen
 
 MOST_DIFFERENCES = 10
@@ -96,7 +97,7 @@ def _response(sent: Sent, frame: memoryview) -> str:
 
 
 def _entry(data: bytes) -> str:
-    entry = trace_format.READERS[trace_format.VERSION][data[4]](data[5:])
+    entry = READERS[trace_format.VERSION][data[4]](data[5:])
     if isinstance(entry, trace_format.Exchange):
         return f"exchange {_json(Seen(entry).as_json())}"
     if isinstance(entry, trace_format.Event):

@@ -38,6 +38,7 @@ from kafkaproto.broker.server.trace_writer import FILE_BYTES, TraceWriter
 from kafkaproto.broker.server.tracing import TOGETHER, meta_of
 from kafkaproto.broker.testing.memory import LISTENER, MemoryClient, VirtualCluster
 from kafkaproto.trace import format as trace_format
+from kafkaproto.trace.reading import READERS
 from tests.golden.fitting import fitted
 
 START_MS = 1_700_000_000_000
@@ -240,7 +241,7 @@ def entries_of(trace: bytes) -> list[bytes]:
     while at < len(trace):
         size, kind = int.from_bytes(trace[at : at + 4], "big"), trace[at + 4]
         whole = trace[at : at + 5 + size]
-        entry = trace_format.READERS[trace_format.VERSION][kind](whole[5:])
+        entry = READERS[trace_format.VERSION][kind](whole[5:])
         assert trace_format.encoded(entry) == whole, "an entry of the trace does not survive decoding"
         found.append(trace_format.encoded(without_monotonic_times(entry)))
         at += len(whole)

@@ -8,7 +8,8 @@ from kafkaproto.api import codec
 from kafkaproto.broker.observe.recorder import Recorder
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.header import decode_request_header, decode_response_header
-from kafkaproto.trace.format import READERS, VERSION, Entry, Event, Exchange, State
+from kafkaproto.trace.format import VERSION, Entry, Event, Exchange, State
+from kafkaproto.trace.reading import READERS
 
 
 def recorder_into(entries: list[Entry], together: int = 1) -> Recorder:

@@ -25,7 +25,8 @@ from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.testing import TestCluster, async_cluster, cluster
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Event, Exchange, Trace, files_of
+from kafkaproto.trace.format import Event, Exchange
+from kafkaproto.trace.reading import Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.client import Closed, Connection
 from tests.support.pipeline.alike import assert_same

@@ -21,7 +21,8 @@ from kafkaproto.broker.server.tracing import Recording
 from kafkaproto.header import decode_request_header
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.testing import cluster
-from kafkaproto.trace.format import Event, Exchange, Trace, event, files_of
+from kafkaproto.trace.format import Event, Exchange, event
+from kafkaproto.trace.reading import Trace, files_of
 from tests.support.conformance.client import Connection
 
 PATIENCE_S = 30

@@ -12,7 +12,8 @@ from kafkaproto.pipeline.capture.link import ACK, SYN
 from kafkaproto.pipeline.capture.packets import Pass
 from kafkaproto.pipeline.capture.stream import Data, Stream
 from kafkaproto.trace.command_line import main
-from kafkaproto.trace.format import Event, Exchange, Trace, event, exchange, header
+from kafkaproto.trace.format import Event, Exchange, event, exchange, header
+from kafkaproto.trace.reading import Trace
 
 Ends = tuple[End, End]
 

@@ -10,19 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.trace.format import (
-    Entry,
-    Event,
-    Exchange,
-    Positions,
-    State,
-    Trace,
-    TraceError,
-    encoded,
-    event,
-    files_of,
-    header,
-)
+from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State, TraceError, encoded, event, header
+from kafkaproto.trace.reading import Trace, files_of
 
 lengths = st.lists(st.integers(0, 2**32 - 1), max_size=5).map(tuple)
 numbers = st.integers(0, 2**63 - 1)

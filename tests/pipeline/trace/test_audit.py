@@ -30,7 +30,8 @@ from kafkaproto.pipeline.trace.audit.__main__ import (
 from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
-from kafkaproto.trace.format import Event, Trace, files_of
+from kafkaproto.trace.format import Event
+from kafkaproto.trace.reading import Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.pipeline import broken, incomplete, patched
 from tests.support.pipeline.clean import record
