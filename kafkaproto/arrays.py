@@ -11,7 +11,8 @@ from typing import Any, BinaryIO
 from kafkaproto import flat, memory
 from kafkaproto.errors import EncodeError, shown
 from kafkaproto.flat import FlatCode
-from kafkaproto.primitives import FixedWidth, Int8, LengthPrefixed, UuidType, WireType
+from kafkaproto.primitives import FixedWidth, Int8, LengthPrefixed, UuidType
+from kafkaproto.wire_type import WireType
 
 
 class ArrayType(LengthPrefixed):

@@ -22,7 +22,7 @@ from kafkaproto.message import Message, NullableStruct
 from kafkaproto.messages.request_header import LAYOUTS as REQUEST_HEADERS
 from kafkaproto.messages.response_header import LAYOUTS as RESPONSE_HEADERS
 from kafkaproto.places import places
-from kafkaproto.primitives import WireType
+from kafkaproto.wire_type import WireType
 
 COMMANDS = {
     "decode": "bytes to JSON, with the offset of every field",

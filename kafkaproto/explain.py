@@ -21,8 +21,8 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import FlatCode
 from kafkaproto.memory import room_for
-from kafkaproto.primitives import WireType
 from kafkaproto.struct_types import StructType
+from kafkaproto.wire_type import WireType
 
 
 class Window:

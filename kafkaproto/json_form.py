@@ -16,8 +16,9 @@ from typing import Any
 from kafkaproto.arrays import ArrayType
 from kafkaproto.defaults import differs
 from kafkaproto.errors import EncodeError, shown
-from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid, WireType
+from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid
 from kafkaproto.struct_types import NullableStruct, StructType
+from kafkaproto.wire_type import WireType
 
 Json = Any
 

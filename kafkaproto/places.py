@@ -13,8 +13,8 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError
 from kafkaproto.json_form import Json, value_to_json, wire_name
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import WireType, parse_uvarint, read
 from kafkaproto.tags import Tags
+from kafkaproto.wire_type import WireType, parse_uvarint, read
 
 
 class Place(NamedTuple):

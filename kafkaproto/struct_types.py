@@ -19,8 +19,9 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
 from kafkaproto.errors import EncodeError, shown
 from kafkaproto.flat import FlatCode
-from kafkaproto.primitives import FixedWidth, RecordsType, WireType, read
+from kafkaproto.primitives import FixedWidth, RecordsType
 from kafkaproto.tags import Tags
+from kafkaproto.wire_type import WireType, read
 
 T = TypeVar("T")
 

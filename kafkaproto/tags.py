@@ -14,7 +14,7 @@ from kafkaproto import flat, memory
 from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, differs, emit_differs
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
-from kafkaproto.primitives import WireType, parse_uvarint, read, remaining
+from kafkaproto.wire_type import WireType, parse_uvarint, read, remaining
 
 
 class Tagged(WireType):

@@ -12,7 +12,8 @@ from construct import this
 
 from kafkaproto.arrays import ArrayType
 from kafkaproto.message import Message
-from kafkaproto.primitives import BytesType, FixedWidth, LengthPrefixed, StringType, UuidType, WireType
+from kafkaproto.primitives import BytesType, FixedWidth, LengthPrefixed, StringType, UuidType
+from kafkaproto.wire_type import WireType
 
 NUMBERS = {
     "b": construct.Int8sb,

@@ -12,8 +12,8 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import ProtocolError
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header, response_version
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import WireType
 from kafkaproto.trace.format import Exchange
+from kafkaproto.wire_type import WireType
 
 _CORRELATION_ID = Struct(">i")
 

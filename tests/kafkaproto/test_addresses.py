@@ -12,7 +12,7 @@ from kafkaproto.api import APIS, Codec, codec
 from kafkaproto.arrays import ArrayType
 from kafkaproto.header import decode_response_header, encode_response_header
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import WireType
+from kafkaproto.wire_type import WireType
 
 FAR_PORT, HERE = 9092, ("here.example", 5000)
 OTHERS = {

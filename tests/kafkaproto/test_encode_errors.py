@@ -10,7 +10,8 @@ import pytest
 from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import EncodeError
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import Bool, FixedWidth, Float64, LengthPrefixed, RecordsType, StringType, Uuid, WireType
+from kafkaproto.primitives import Bool, FixedWidth, Float64, LengthPrefixed, RecordsType, StringType, Uuid
+from kafkaproto.wire_type import WireType
 from tests.support.codec.catalogue import ENTRIES, FIRST, LATEST, Entry
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.values import Values

@@ -14,7 +14,8 @@ import pytest
 from kafkaproto import flat, tags
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
-from kafkaproto.primitives import LengthPrefixed, parse_uvarint
+from kafkaproto.primitives import LengthPrefixed
+from kafkaproto.wire_type import parse_uvarint
 from tests.support.codec.catalogue import ENTRIES, FIRST, LATEST, Entry, core_first
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.values import Values

@@ -12,7 +12,8 @@ from kafkaproto import memory
 from kafkaproto.arrays import ArrayType
 from kafkaproto.errors import DecodeError
 from kafkaproto.message import Message, NullableStruct, parts
-from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, Uuid, WireType
+from kafkaproto.primitives import BytesType, FixedWidth, RecordsType, StringType, Uuid
+from kafkaproto.wire_type import WireType
 from tests.support.codec.catalogue import ENTRIES, LATEST, Entry, core_first
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.measure import decoding_peak, decoding_steps

@@ -17,8 +17,9 @@ from kafkaproto.generator.refresh import FIELD_FACTS, merged, read_errors, serve
 from kafkaproto.generator.spec import FIELD_NAMES
 from kafkaproto.json_form import wire_name
 from kafkaproto.message import Message, NullableStruct, parts
-from kafkaproto.primitives import BytesType, FixedWidth, LengthPrefixed, RecordsType, StringType, WireType
+from kafkaproto.primitives import BytesType, FixedWidth, LengthPrefixed, RecordsType, StringType
 from kafkaproto.versions import VersionRange
+from kafkaproto.wire_type import WireType
 from tests.support.codec.catalogue import ENTRIES, Entry, message_names
 from tests.support.oracle.oracle import Releases
 

@@ -9,16 +9,8 @@ from typing import Any
 
 from kafkaproto.arrays import ArrayType
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import (
-    Bool,
-    BytesType,
-    FixedWidth,
-    Float64,
-    LengthPrefixed,
-    StringType,
-    Uuid,
-    WireType,
-)
+from kafkaproto.primitives import Bool, BytesType, FixedWidth, Float64, LengthPrefixed, StringType, Uuid
+from kafkaproto.wire_type import WireType
 
 EDGES = (126, 127, 128)
 FAR_EDGES = (16382, 16383, 16384)

@@ -12,8 +12,9 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.generator.refresh import served
 from kafkaproto.json_form import wire_name
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.primitives import RecordsType, WireType
+from kafkaproto.primitives import RecordsType
 from kafkaproto.versions import NO_VERSIONS, VersionRange
+from kafkaproto.wire_type import WireType
 
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m")
 
