@@ -50,7 +50,9 @@ class GroupCoordinator:
         self._replies = DeferredReplies()
         self._rebalance = Rebalance(settings, timers, self._replies)
         self._sweep: Timer | None = None
-        self.commits = Commits(self._groups, self._create, self._rebalance.heard_from, lambda: self.settings, keeper)
+        self.commits = Commits(
+            self._groups, self._create, self._rebalance.sessions.heard_from, lambda: self.settings, keeper
+        )
 
     @property
     def settings(self) -> GroupSettings:
@@ -115,7 +117,7 @@ class GroupCoordinator:
             old = group.members[group.static_ids[instance_id]]
             return self._restart_static_member(group, old, new_id, request, now_ms, reply)
         if instance_id is None and request.requires_member_id:
-            self._rebalance.await_pending_member(group, new_id, request.session_timeout_ms, now_ms)
+            self._rebalance.sessions.await_pending_member(group, new_id, request.session_timeout_ms, now_ms)
             return JoinResult(new_id, ErrorCode.MEMBER_ID_REQUIRED)
         self._rebalance.add_member(group, new_id, request, reply, now_ms)
         return None
@@ -132,10 +134,11 @@ class GroupCoordinator:
         """
         unchanged = member.protocols == request.protocols
         if group.is_in(GroupState.COMPLETING_REBALANCE) and unchanged:
-            return self._rebalance.current_generation(group, member.member_id)
+            return group.current_generation(member.member_id)
         if group.is_in(GroupState.STABLE) and unchanged and not group.is_leader(member.member_id):
-            return self._rebalance.current_generation(group, member.member_id)
-        self._rebalance.update_member(group, member, request, reply, now_ms)
+            return group.current_generation(member.member_id)
+        self._rebalance.take_request(member, request, reply)
+        self._rebalance.prepare_if_possible(group, now_ms)
         return None
 
     def _restart_static_member(
@@ -152,7 +155,7 @@ class GroupCoordinator:
         self._rebalance.take_request(member, request, reply)
         if group.is_in(GroupState.STABLE) and group.choose_protocol() == group.protocol_name:
             member.join_reply = None
-            result = self._rebalance.current_generation(group, new_id)
+            result = group.current_generation(new_id)
             if request.can_skip_assignment:
                 result.skip_assignment = group.is_leader(new_id)
             else:
@@ -196,7 +199,7 @@ class GroupCoordinator:
                 self._rebalance.assign(group, dict(request.assignments), now_ms)
             return None
         self._rebalance.has_synced(group, member)
-        self._rebalance.heard_from(group, member, now_ms)
+        self._rebalance.sessions.heard_from(group, member, now_ms)
         return SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
 
     def heartbeat(
@@ -211,7 +214,7 @@ class GroupCoordinator:
         error = group.not_a_member(member_id, group_instance_id) or group.other_generation(generation_id)
         if error:
             return error
-        self._rebalance.heard_from(group, group.members[member_id], now_ms)
+        self._rebalance.sessions.heard_from(group, group.members[member_id], now_ms)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
@@ -260,20 +263,7 @@ class GroupCoordinator:
         group = self._groups.get(group_id)
         if group is None:
             return GroupDescription(group_id, GroupState.DEAD.value)
-        stable = group.is_in(GroupState.STABLE)
-        name = (group.protocol_name or "") if stable else ""
-        members = [
-            DescribedMember(
-                member.member_id,
-                member.group_instance_id,
-                member.client_id,
-                member.client_host,
-                member.metadata(name) if stable else b"",
-                member.assignment if stable else b"",
-            )
-            for member in group.members.values()
-        ]
-        return GroupDescription(group_id, group.state.value, 0, group.protocol_type or "", name, members)
+        return _description(group)
 
     def delete(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
         """DeleteGroups: an error code for each id. Only groups without members can go; their offsets go with them."""
@@ -342,3 +332,21 @@ class GroupCoordinator:
 
     def _uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)
+
+
+def _description(group: Group) -> GroupDescription:
+    """Describe a group; what its members share is shown only while it is stable, as Kafka does."""
+    stable = group.is_in(GroupState.STABLE)
+    name = (group.protocol_name or "") if stable else ""
+    members = [
+        DescribedMember(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            member.metadata(name) if stable else b"",
+            member.assignment if stable else b"",
+        )
+        for member in group.members.values()
+    ]
+    return GroupDescription(group.group_id, group.state.value, 0, group.protocol_type or "", name, members)

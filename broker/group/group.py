@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
-from kafkaproto.broker.group.results import JoinedMember, JoinReply, Protocols, SyncReply
+from kafkaproto.broker.group.results import JoinedMember, JoinReply, JoinResult, Protocols, SyncReply
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
@@ -220,6 +220,17 @@ class Group:
         """All members with their metadata for the chosen protocol: what the leader needs."""
         name = self.protocol_name or ""
         return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values()]
+
+    def current_generation(self, member_id: str) -> JoinResult:
+        """Return what a member is answered when it has joined; the leader also gets all members."""
+        return JoinResult(
+            member_id,
+            generation_id=self.generation_id,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader_id=self.leader_id or "",
+            members=self.joined_members() if self.is_leader(member_id) else (),
+        )
 
     def _common_protocols(self) -> set[str]:
         names = Counter(name for m in self.members.values() for name in {name for name, _ in m.protocols})

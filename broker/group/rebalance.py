@@ -18,21 +18,24 @@ from kafkaproto.broker.group.results import (
     SyncReply,
     SyncResult,
 )
+from kafkaproto.broker.group.sessions import Sessions, cancel
 from kafkaproto.broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
-from kafkaproto.broker.runtime.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 
-def _cancel(timer: Timer | None) -> None:
-    if timer is not None:
-        timer.cancel()
+def _stop_sync_timer_if_settled(group: Group) -> None:
+    if not group.owing_sync:
+        cancel(group.sync_timer)
+        group.sync_timer = None
 
 
 class Rebalance:
-    """The moves of all groups. `settings` may be replaced while it runs."""
+    """The moves of all groups. `settings` may be replaced while it runs. `sessions`: who must be heard from until when."""
 
     def __init__(self, settings: GroupSettings, timers: Timers, replies: DeferredReplies) -> None:
         self.settings = settings
+        self.sessions = Sessions(timers, self._session_timed_out, self._pending_member_timed_out)
         self._timers = timers
         self._replies = replies
 
@@ -42,7 +45,7 @@ class Rebalance:
         """A new member joins: everybody must join again."""
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
-        _cancel(group.pending.pop(member_id, None))
+        cancel(group.pending.pop(member_id, None))
         member = Member(
             member_id,
             request.group_instance_id,
@@ -56,12 +59,7 @@ class Rebalance:
         group.add(member, request.protocol_type)
         # It has no answer yet, so it cannot send heartbeats, and while it waits nobody sees that its connection is
         # gone: a client that gives up and joins anew must not leave a trail of members behind for ever.
-        self._expect_life(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, now_ms)
-        self.prepare_if_possible(group, now_ms)
-
-    def update_member(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
-        """A known member joins again: everybody must, unless that is under way already."""
-        self.take_request(member, request, reply)
+        self.sessions.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, now_ms)
         self.prepare_if_possible(group, now_ms)
 
     def take_request(self, member: Member, request: JoinRequest, reply: JoinReply) -> None:
@@ -77,7 +75,7 @@ class Rebalance:
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
         self.answer_sync(member, SyncResult(ErrorCode.FENCED_INSTANCE_ID))
         group.rename(member, new_id)
-        self.heard_from(group, member, now_ms)
+        self.sessions.heard_from(group, member, now_ms)
 
     # Members go
 
@@ -93,25 +91,15 @@ class Rebalance:
         """Take a member out, whatever that means for the group."""
         self.answer_join(member, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID))
         self.answer_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
-        _cancel(member.session_timer)
+        cancel(member.session_timer)
         member.session_timer = None
         group.remove(member.member_id)
-        self._stop_sync_timer_if_settled(group)
-
-    def await_pending_member(self, group: Group, member_id: str, session_timeout_ms: int, now_ms: int) -> None:
-        """An id was given out; its member must come back with it within its session timeout."""
-        group.pending[member_id] = self._timers.at(
-            now_ms + session_timeout_ms, lambda at_ms: self._pending_member_timed_out(group, member_id, at_ms)
-        )
+        _stop_sync_timer_if_settled(group)
 
     def remove_pending_member(self, group: Group, member_id: str, now_ms: int) -> None:
-        _cancel(group.pending.pop(member_id, None))
+        cancel(group.pending.pop(member_id, None))
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.complete_join_if_all_are_here(group, now_ms)
-
-    def heard_from(self, group: Group, member: Member, now_ms: int) -> None:
-        """Any sign of life: the session timeout starts again."""
-        self._expect_life(group, member, member.session_timeout_ms, now_ms)
 
     # The join phase
 
@@ -126,7 +114,7 @@ class Rebalance:
                 member.assignment = b""
                 self._answer_sync_and_expect_life(group, member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS), now_ms)
         group.owing_sync.clear()
-        self._stop_sync_timer_if_settled(group)
+        _stop_sync_timer_if_settled(group)
         is_first = group.is_in(GroupState.EMPTY)
         group.move_to(GroupState.PREPARING_REBALANCE, now_ms)
         if is_first:
@@ -168,11 +156,11 @@ class Rebalance:
             self._complete_join(group, at_ms)
             self._replies.flush(at_ms)
 
-        _cancel(group.join_timer)
+        cancel(group.join_timer)
         group.join_timer = self._timers.at(now_ms + max(group.rebalance_timeout_ms, at_least_ms), over)
 
     def _complete_join(self, group: Group, now_ms: int) -> None:
-        _cancel(group.join_timer)
+        cancel(group.join_timer)
         group.join_timer = None
         for member in list(group.members.values()):
             # Static members that did not come keep their place until their session times out.
@@ -189,23 +177,12 @@ class Rebalance:
 
     def _tell_the_members(self, group: Group, now_ms: int) -> None:
         for member in group.members.values():
-            self.answer_join(member, self.current_generation(group, member.member_id))
-            self.heard_from(group, member, now_ms)
+            self.answer_join(member, group.current_generation(member.member_id))
+            self.sessions.heard_from(group, member, now_ms)
             member.is_new = False
             group.owing_sync[member.member_id] = None
         group.sync_timer = self._timers.at(
             now_ms + max(group.rebalance_timeout_ms, 0), lambda at_ms: self._sync_timed_out(group, at_ms)
-        )
-
-    def current_generation(self, group: Group, member_id: str) -> JoinResult:
-        """What a member is told of the generation; the leader also hears of all members."""
-        return JoinResult(
-            member_id,
-            generation_id=group.generation_id,
-            protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
-            leader_id=group.leader_id or "",
-            members=group.joined_members() if group.is_leader(member_id) else (),
         )
 
     # The sync phase
@@ -218,7 +195,7 @@ class Rebalance:
 
     def has_synced(self, group: Group, member: Member) -> None:
         group.owing_sync.pop(member.member_id, None)
-        self._stop_sync_timer_if_settled(group)
+        _stop_sync_timer_if_settled(group)
 
     def assign(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
         """The leader has decided: the generation is stable. Who was given nothing gets empty bytes."""
@@ -227,11 +204,6 @@ class Rebalance:
             result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
             self._answer_sync_and_expect_life(group, member, result, now_ms)
         group.move_to(GroupState.STABLE, now_ms)
-
-    def _stop_sync_timer_if_settled(self, group: Group) -> None:
-        if not group.owing_sync:
-            _cancel(group.sync_timer)
-            group.sync_timer = None
 
     # Answers and timeouts
 
@@ -250,13 +222,7 @@ class Rebalance:
         if member.sync_reply is not None:
             self.answer_sync(member, result)
             # Its session may have run out while it waited, which does not count; so it starts now.
-            self.heard_from(group, member, now_ms)
-
-    def _expect_life(self, group: Group, member: Member, timeout_ms: int, now_ms: int) -> None:
-        _cancel(member.session_timer)
-        member.session_timer = self._timers.at(
-            now_ms + timeout_ms, lambda at_ms: self._session_timed_out(group, member, at_ms)
-        )
+            self.sessions.heard_from(group, member, now_ms)
 
     def _session_timed_out(self, group: Group, member: Member, now_ms: int) -> None:
         member.session_timer = None
@@ -281,8 +247,8 @@ class Rebalance:
         for member in list(group.members.values()):
             self.answer_join(member, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR))
             self.answer_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR))
-            _cancel(member.session_timer)
+            cancel(member.session_timer)
         for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
-            _cancel(timer)
+            cancel(timer)
         group.pending.clear()
         group.move_to(GroupState.DEAD, now_ms)
