@@ -22,7 +22,8 @@ from kafkaproto.broker.observe.journal import EventSeen, RequestSeen, ThrottleSe
 from kafkaproto.broker.observe.metrics import MetricName, Metrics
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.sensors import ThrottleReason
-from kafkaproto.broker.testing.handle import Condition, Options, Topics
+from kafkaproto.broker.testing.handle import Condition
+from kafkaproto.broker.testing.options import Options, Topics
 from kafkaproto.broker.testing.records import Given
 from kafkaproto.records.batch import NewRecord
 from kafkaproto.records.compression import Compression

@@ -1,7 +1,7 @@
 """Clusters for tests: `cluster()` runs one in a thread, `async_cluster()` in the running loop. Users import `kafkaproto.testing`."""
 
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
-from kafkaproto.broker.testing.handle import DEFAULT
+from kafkaproto.broker.testing.options import DEFAULT
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.threaded import TestCluster, cluster
 

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from typing import TypeVar, Unpack
 
 from kafkaproto.broker.server.server import Server
-from kafkaproto.broker.testing.handle import Condition, Handle, Options, Topics, new_cluster
+from kafkaproto.broker.testing.handle import Condition, Handle
+from kafkaproto.broker.testing.options import Options, Topics, new_cluster
 from kafkaproto.broker.testing.waiting import JournalWatch
 
 T = TypeVar("T")

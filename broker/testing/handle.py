@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
-from kafkaproto.broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
+from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.dynamic import ALL_BROKERS, BrokerResource, Change, Operation, change
-from kafkaproto.broker.config.release import DEFAULT_RELEASE
 from kafkaproto.broker.config.values import as_text, check_topic_settings
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import PartitionState
@@ -21,73 +18,18 @@ from kafkaproto.broker.observe import metrics
 from kafkaproto.broker.observe.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from kafkaproto.broker.observe.metrics import Metrics
 from kafkaproto.broker.quota.forced import ForcedThrottle
-from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
 from kafkaproto.broker.replication.fetcher import ReplicaFetcher
-from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
+from kafkaproto.broker.runtime.clock import JumpClock
 from kafkaproto.broker.server.server import Server
 from kafkaproto.broker.testing import records
+from kafkaproto.broker.testing.options import Default, Topics
 from kafkaproto.broker.testing.records import Given, StoredRecord
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.compression import Compression
 
 T = TypeVar("T")
-CLOCKS: dict[str, Callable[[], SystemClock | JumpClock | ManualClock]] = {
-    "jump": JumpClock,
-    "manual": ManualClock,
-    "system": SystemClock,
-}
-Topics = Mapping[str, int | Mapping[str, object]]
 Condition = Callable[[Journal], object]
-
-
-class Default(Enum):
-    """`DEFAULT` as user or client-id of a quota: all that have none of their own."""
-
-    DEFAULT = "default"
-
-
-DEFAULT = Default.DEFAULT
-
-
-class Options(TypedDict, total=False):
-    """How a cluster is made, beside brokers, topics and config. The command line has the same (`kafkaproto broker --help`)."""
-
-    clock: str
-    semantics: Semantics
-    release: str
-    profile: str
-    memory_bytes: int
-    seed: int
-    data_dir: str | os.PathLike[str] | None
-    trace: str | os.PathLike[str] | None
-    journal_topic: str | None
-
-
-def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Options) -> Cluster:
-    """The state of a cluster, not yet served. Raises ConfigError, ValueError for what cannot be, TypeError for an unknown option."""
-    unknown = sorted(set(options) - set(Options.__annotations__))
-    if unknown:
-        known = ", ".join(("brokers", "topics", "config", "host", "port", *Options.__annotations__))
-        raise TypeError(f"{unknown[0]} is no option of a cluster; allowed are {known}; for example seed=7")
-    return Cluster(
-        brokers,
-        config,
-        semantics=options.get("semantics", "kip"),
-        release_name=options.get("release", DEFAULT_RELEASE),
-        profile=options.get("profile", "test"),
-        memory_bytes=options.get("memory_bytes", DEFAULT_MEMORY_BYTES),
-        seed=options.get("seed", 0),
-        clock=new_clock(options.get("clock", "jump")),
-        data_dir=options.get("data_dir"),
-        journal_topic=options.get("journal_topic"),
-    )
-
-
-def new_clock(name: str) -> SystemClock | JumpClock | ManualClock:
-    if name not in CLOCKS:
-        raise ValueError(f"clock={name!r} is not known; allowed: {', '.join(CLOCKS)}; for example clock='jump'")
-    return CLOCKS[name]()
 
 
 class Handle(ABC):
@@ -130,18 +72,12 @@ class Handle(ABC):
         Raises KafkaError with the code and the message that CreateTopics answers.
         """
         texts = {key: as_text(value) or "" for key, value in (configs or {}).items()}
-        self._run(lambda: self._create(name, partitions, replication_factor, texts, assignment))
 
-    def _create(
-        self,
-        name: str,
-        partitions: int,
-        replication_factor: int,
-        configs: Mapping[str, str] | None,
-        assignment: Mapping[int, Sequence[int]] | None,
-    ) -> None:
-        controller = self.state.controller
-        controller.create_topic(controller.plan_topic(name, partitions, replication_factor, assignment, configs))
+        def create() -> None:
+            controller = self.state.controller
+            controller.create_topic(controller.plan_topic(name, partitions, replication_factor, assignment, texts))
+
+        self._run(create)
 
     def create_topics(self) -> None:
         """The topics that the cluster was made with: name to partitions, or to the arguments of `create_topic`."""
