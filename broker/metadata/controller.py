@@ -5,29 +5,21 @@ Every change is one new image, published to whoever listens. Knows no log and no
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError, check_topic_settings
+from kafkaproto.broker.config.values import ClusterConfig, check_topic_settings
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata import reassignment
-from kafkaproto.broker.metadata.assignment import assign
+from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
+from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.error_codes import ErrorCode
 
-MOST_PARTITIONS = 10_000
-"""Of one topic. Kafka has the same limit for one request (`ReplicationControlManager`); without it one number takes all memory."""
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
+__all__ = ["Controller", "Listener", "topic_name_is_legal"]
 
 Listener = Callable[[Image, Image, Sequence[str]], None]
 """(old image, new image, names of topics that changed, came or went)"""
-
-
-def topic_name_is_legal(name: str) -> bool:
-    """1 to 249 of [a-zA-Z0-9._-], and neither "." nor ".." (M-3)."""
-    return _LEGAL_NAME.match(name) is not None and name not in (".", "..")
 
 
 class Controller:
@@ -67,21 +59,17 @@ class Controller:
 
         Clean elections only, or unclean ones where unclean.leader.election.enable allows.
         """
-        self._set_alive(broker_id, False)
+        self.set_broker(replace(self.image.brokers[broker_id], alive=False))
         self._review([t for t in self.image.topics.values() if any(broker_id in p.isr for p in t.partitions)])
 
     def broker_started(self, broker_id: int) -> None:
         """It is alive again; partitions without a leader may get one."""
-        self._set_alive(broker_id, True)
+        self.set_broker(replace(self.image.brokers[broker_id], alive=True))
         self.give_leaders()
 
     def give_leaders(self) -> None:
         """Let partitions without a leader have one if somebody can."""
         self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
-
-    def _set_alive(self, broker_id: int, alive: bool) -> None:
-        broker = replace(self.image.brokers[broker_id], alive=alive)
-        self.set_broker(broker)
 
     def _review(self, topics: Iterable[Topic]) -> None:
         changed = {}
@@ -121,96 +109,13 @@ class Controller:
 
         Raises KafkaError 17, 36, 37, 38, 39, 40, 44 as CreateTopics answers them.
         """
-        if not topic_name_is_legal(name):
-            raise KafkaError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"Topic name {name!r} is illegal: use 1 to 249 of a-z A-Z 0-9 . _ - and neither '.' nor '..'",
-            )
-        if name in self.image.topics:
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        self._check_metric_name(name)
-        try:
-            check_topic_settings(configs or {}, self._config.strict_kip)
-        except ConfigError as error:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
-        count = len(assignment) if assignment else partitions
-        if count > MOST_PARTITIONS:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"{count} partitions were asked for; a topic has {MOST_PARTITIONS} at most."
-            )
-        replicas = self._given(assignment) if assignment else self._laid_out(partitions, replication_factor)
-        topic_id = self._rng.randbytes(16)
-        states = tuple(self._new_partition(i, r) for i, r in enumerate(replicas))
-        return Topic(name, topic_id, states, dict(configs or {}))
-
-    def _check_metric_name(self, name: str) -> None:
-        """Dots and underscores are the same in Kafka's metrics. Raises KafkaError 17."""
-        if "." in name or "_" in name:
-            plain = name.replace(".", "_")
-            for other in self.image.topics:
-                if len(other) == len(name) and other.replace(".", "_") == plain:
-                    raise KafkaError(
-                        ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with topic '{other}'."
-                    )
+        return planning.plan_topic(
+            self.image, self._config, self._rng, name, partitions, replication_factor, assignment, configs
+        )
 
     def create_topic(self, topic: Topic) -> None:
         """Publish what `plan_topic` made."""
         self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
-
-    def _new_partition(self, index: int, replicas: tuple[int, ...]) -> PartitionState:
-        isr = tuple(r for r in replicas if self.image.is_alive(r))
-        return PartitionState(index, replicas, isr, isr[0], 0, 0)
-
-    def _laid_out(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
-        count = self._config.get(-1, "num.partitions") if partitions == -1 else partitions
-        factor = self._config.get(-1, "default.replication.factor") if replication_factor == -1 else replication_factor
-        if count <= 0:
-            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Number of partitions was {count}; it must be 1 or more.")
-        if factor <= 0:
-            raise KafkaError(
-                ErrorCode.INVALID_REPLICATION_FACTOR, f"Replication factor was {factor}; it must be 1 or more."
-            )
-        return self._spread(count, factor)
-
-    def _spread(self, count: int, factor: int, first: int = 0) -> list[tuple[int, ...]]:
-        racks = {b.broker_id: b.rack for b in self.image.brokers.values()}
-        down = [b.broker_id for b in self.image.brokers.values() if not b.alive]
-        wrong = ErrorCode.INVALID_REPLICATION_FACTOR
-        if factor > len(racks):
-            raise KafkaError(
-                wrong, f"Replication factor {factor} is larger than the {len(racks)} brokers that there are."
-            )
-        if len(down) == len(racks):
-            raise KafkaError(wrong, "No broker is alive.")
-        return assign(count, factor, racks, first, down)
-
-    def _given(self, assignment: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
-        if sorted(assignment) != list(range(len(assignment))):
-            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions must be a consecutive 0-based sequence.")
-        for replicas in assignment.values():
-            self._check_new_replicas(replicas, len(assignment[0]))
-        return [tuple(assignment[i]) for i in range(len(assignment))]
-
-    def _check_new_replicas(self, replicas: Sequence[int], factor: int) -> None:
-        """The same for a new partition, which somebody must lead."""
-        self._check_replicas(replicas, factor)
-        if not any(map(self.image.is_alive, replicas)):
-            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"None of {list(replicas)} is alive.")
-
-    def _check_replicas(self, replicas: Sequence[int], factor: int | None = None) -> None:
-        """Raises KafkaError 39 for what cannot be a partition's replicas, or are not `factor` of them."""
-        wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        if not replicas:
-            raise KafkaError(wrong, "A partition needs one replica at least.")
-        if len(set(replicas)) != len(replicas):
-            raise KafkaError(wrong, f"{list(replicas)} names a broker twice.")
-        unknown = [r for r in replicas if r not in self.image.brokers]
-        if unknown:
-            raise KafkaError(wrong, f"Broker {unknown[0]} does not exist.")
-        if factor is not None and len(replicas) != factor:
-            raise KafkaError(
-                wrong, f"{list(replicas)} are {len(replicas)} replicas, the other partitions have {factor}."
-            )
 
     def plan_partitions(
         self,
@@ -225,32 +130,7 @@ class Controller:
         known to be right, and before it is looked where they lie. Raises KafkaError 3, 37, 38, 39, 44 as CreatePartitions does, and what
         `counted` raises.
         """
-        topic = self.image.topics.get(name)
-        if topic is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name}.")
-        present = len(topic.partitions)
-        if count <= present:
-            why = "has as many already" if count == present else f"has {present}, and they never become fewer"
-            raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{count} partitions were asked for; {name} {why}.")
-        if count > MOST_PARTITIONS:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"{count} partitions were asked for; a topic has {MOST_PARTITIONS} at most."
-            )
-        wanted = count - present
-        if assignments is not None and len(assignments) != wanted:
-            raise KafkaError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{wanted} partitions are to be added, {len(assignments)} assignments were given.",
-            )
-        counted(wanted)
-        if assignments is None:
-            replicas = self._spread(wanted, topic.replication_factor, first=present)
-        else:
-            for given in assignments:
-                self._check_new_replicas(given, topic.replication_factor)
-            replicas = [tuple(given) for given in assignments]
-        added = tuple(self._new_partition(present + i, r) for i, r in enumerate(replicas))
-        return replace(topic, partitions=topic.partitions + added)
+        return planning.plan_partitions(self.image, name, count, assignments, counted)
 
     def add_partitions(self, topic: Topic) -> None:
         """Publish what `plan_partitions` made."""
@@ -283,7 +163,9 @@ class Controller:
             new = tuple(r for r in state.replicas if r in isr and self.image.is_alive(r))
             if new and new != state.isr:
                 partitions = list(topic.partitions)
-                partitions[index] = self._settled(replace(state, isr=new, partition_epoch=state.partition_epoch + 1))
+                partitions[index] = _settled(
+                    self.image, replace(state, isr=new, partition_epoch=state.partition_epoch + 1)
+                )
                 changed[name] = replace(topic, partitions=tuple(partitions))
         if changed:
             self._follow(self.image.with_topics(changed), tuple(changed))
@@ -334,17 +216,9 @@ class Controller:
             except ValueError as error:
                 raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, str(error)) from None
         else:
-            self._check_replicas(target)
+            planning.check_replicas(self.image, target)
             state = reassignment.begun(state, target)
-        self._replace(topic, self._settled(state))
-
-    def _settled(self, state: PartitionState) -> PartitionState:
-        """A reassignment that may end has ended, and somebody leads."""
-        state = reassignment.settled(state)
-        if state.leader in state.replicas or state.leader == NO_LEADER:
-            return state
-        leader = next((r for r in state.replicas if r in state.isr and self.image.is_alive(r)), NO_LEADER)
-        return _led_by(state, leader)
+        self._replace(topic, _settled(self.image, state))
 
     def _known(self, topic: str, index: int) -> PartitionState:
         state = self.image.partition(topic, index)
@@ -397,3 +271,12 @@ class Controller:
 
 def _led_by(state: PartitionState, leader: int) -> PartitionState:
     return replace(state, leader=leader, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
+
+
+def _settled(image: Image, state: PartitionState) -> PartitionState:
+    """A reassignment that may end has ended, and somebody leads."""
+    state = reassignment.settled(state)
+    if state.leader in state.replicas or state.leader == NO_LEADER:
+        return state
+    leader = next((r for r in state.replicas if r in state.isr and image.is_alive(r)), NO_LEADER)
+    return _led_by(state, leader)
