@@ -18,8 +18,8 @@ from uuid import uuid4
 
 from benchmarks.raw_client import frame, read_answer
 from benchmarks.rivals.jars import kafka_jars
-from kafkaproto.api import ApiKey, codec
-from kafkaproto.header import decode_response_header
+from kafkaproto.api import ApiKey
+from kafkaproto.client import read_response
 from kafkaproto.messages.metadata import MetadataRequest
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -150,10 +150,8 @@ def brokers_known(address: tuple[str, int]) -> set[int]:
     """Return the ids of the brokers in one broker's Metadata response. Raises OSError, EOFError."""
     with socket.create_connection(address, ANSWER_SECONDS) as sock:
         sock.sendall(frame(METADATA_VERSION, MetadataRequest([])))
-        view = memoryview(read_answer(sock))
-    _, at = decode_response_header(ApiKey.METADATA, METADATA_VERSION, view, 0, len(view))
-    response, _ = codec(ApiKey.METADATA, METADATA_VERSION).decode_response(view, at, len(view))
-    return {broker.node_id for broker in response.brokers}
+        response = read_response(ApiKey.METADATA, METADATA_VERSION, read_answer(sock))
+    return {broker.node_id for broker in response.message.brokers}
 
 
 def free_ports(count: int) -> list[int]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from kafkaproto import client
 from kafkaproto.addresses import names_brokers
 from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.broker.proxy.connection import UNANSWERED, NotKafka, ProxyConnection
 from kafkaproto.frame import frame, split_frames
-from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.header import RequestHeader, encode_request_header
 from kafkaproto.messages import (
     describe_cluster,
     fetch,
@@ -56,17 +57,12 @@ class Bench:
 
 
 def request_frame(message: Any, key: int, version: int, number: int = 5) -> bytes:
-    out = bytearray()
-    encode_request_header(RequestHeader(key, version, number, "me"), out)
-    codec(key, version).encode_request(message, out, None)
-    return frame(out)
+    assert client.key_of(message) == key
+    return client.request_frame(message, version, number, "me")
 
 
 def response_frame(message: Any, key: int, version: int, number: int = 5) -> bytes:
-    out = bytearray()
-    encode_response_header(key, version, number, out)
-    codec(key, version).encode_response(message, out, None)
-    return frame(out)
+    return client.response_frame(message, key, version, number)
 
 
 def versions(key: int, first: int = 0) -> list[int]:

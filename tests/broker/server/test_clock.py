@@ -15,12 +15,11 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.api import codec
 from kafkaproto.broker.observe.journal import Journal
-from kafkaproto.header import decode_response_header
+from kafkaproto.client import Client as KafkaClient
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.testing import TestCluster, async_cluster, cluster
-from tests.support.raw import channels, client_of, frame, serving
+from tests.support.raw import channels, client_of, serving
 from tests.support.wire import batch, fetch, metadata, produce
 
 OBSERVERS = 2
@@ -34,20 +33,13 @@ class BlockingClient:
         host, _, port = c.bootstrap.partition(",")[0].rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=10)
         self.client_id = client_id
-        self._next_id = 1
-        self._sent: list[tuple[int, int]] = []
+        self._client = KafkaClient(client_id)
 
     def send(self, request: Any, version: int) -> None:
-        data = frame(request, version, self._next_id, self.client_id)
-        self._sent.append((int.from_bytes(data[4:6], "big"), version))
-        self._next_id += 1
-        self.socket.sendall(data)
+        self.socket.sendall(self._client.send(request, version))
 
     def answer(self) -> Any:
-        data = memoryview(self._exactly(int.from_bytes(self._exactly(4), "big")))
-        key, version = self._sent.pop(0)
-        _, position = decode_response_header(key, version, data, 0, len(data))
-        return codec(key, version).decode_response(data, position, len(data))[0]
+        return self._client.read(self._exactly(int.from_bytes(self._exactly(4), "big"))).message
 
     def ask(self, request: Any, version: int) -> Any:
         self.send(request, version)

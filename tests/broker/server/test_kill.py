@@ -20,10 +20,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkaproto.api import codec
 from kafkaproto.broker.cluster import java_hash
-from kafkaproto.client import key_of
-from kafkaproto.header import decode_response_header
+from kafkaproto.client import key_of, read_response
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
@@ -64,10 +62,7 @@ class Client:
 
     def answer(self, request: Any, version: int) -> Any:
         length = int.from_bytes(self._exactly(4), "big")
-        data = memoryview(self._exactly(length))
-        key = key_of(request)
-        _, position = decode_response_header(key, version, data, 0, length)
-        return codec(key, version).decode_response(data, position, length)[0]
+        return read_response(key_of(request), version, self._exactly(length)).message
 
     def ask(self, request: Any, version: int) -> Any:
         self.send(request, version)
