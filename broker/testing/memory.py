@@ -202,6 +202,10 @@ class MemoryClient:
     def _take(self, buffers: Sequence[object]) -> None:
         data = b"".join(b.read() if isinstance(b, FileRange) else bytes(b) for b in buffers)  # type: ignore[call-overload]
         self.received_bytes += len(data)
+        self.took(data)
+
+    def took(self, data: bytes) -> None:
+        """Read one response, given with its length. Raises AssertionError, DecodeError."""
         view = memoryview(data)[LENGTH_BYTES:]
         correlation_id = int.from_bytes(view[:4], "big", signed=True)
         response = read_response(*self._sent.get(correlation_id, (ApiKey.API_VERSIONS, 0)), view)

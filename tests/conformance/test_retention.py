@@ -11,6 +11,7 @@ from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRe
 from kafkaproto.records.batch import Batch, NewRecord, batches, build_batch, records
 from tests.support.conformance.scene import Topic, new_topic, wait_until
 from tests.support.conformance.subjects import OursManual, Subject
+from tests.support.conformance.virtual import Virtual
 from tests.support.wire import errors, fetch, flat
 
 PROFILE = "maintenance"
@@ -21,7 +22,7 @@ ONE_EACH = "130"
 
 
 def now_ms(subject: Subject) -> int:
-    return subject.cluster.clock.now_ms() if isinstance(subject, OursManual) else int(time.time() * 1000)
+    return subject.cluster.clock.now_ms() if isinstance(subject, OursManual | Virtual) else int(time.time() * 1000)
 
 
 def at(timestamp: int, value: bytes = b"v" * 50, key: bytes | None = None, **options: Any) -> bytes:

@@ -113,7 +113,7 @@ class Topic:
         """
         answers: list[Any] = []
         for _ in range(ROUNDS):
-            with closing(Connection(*self.subject.bootstrap[self.leader(index)], "conformance")) as connection:
+            with closing(self.subject.open(self.leader(index))) as connection:
                 for data in batches[len(answers) :]:
                     request = produce(self.name, data, index, acks, APPEND_WITHIN_MS)
                     answer = produced(self.subject.ask(connection, request, version))

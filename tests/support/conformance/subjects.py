@@ -18,7 +18,7 @@ import pytest
 
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.testing import cluster
-from tests.support.conformance.client import Answer, Closed, Connection
+from tests.support.conformance.client import Answer, Closed, Connection, SocketConnection
 
 PROFILES = Path(__file__).resolve().parents[2] / "conformance" / "profiles"
 PATIENCE_MS = 15_000
@@ -63,9 +63,13 @@ class Subject(ABC):
         self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None
     ) -> Connection:
         """A connection to one broker, from an address of this machine; it is closed at the end of the test."""
-        made = Connection(*self.bootstrap[broker_id], client_id, address)
+        made = self.open(broker_id, client_id, address)
         self._open.append(made)
         return made
+
+    def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
+        """A connection that its user closes."""
+        return SocketConnection(*self.bootstrap[broker_id], client_id, address)
 
     def close_connections(self) -> None:
         for connection in self._open:
@@ -97,7 +101,7 @@ class Subject(ABC):
 
     def ask_once(self, request: Any, version: int, broker_id: int = 0) -> Any:
         """The same over a connection that is used for this alone."""
-        with closing(Connection(*self.bootstrap[broker_id], "conformance")) as connection:
+        with closing(self.open(broker_id)) as connection:
             return self.ask(connection, request, version)
 
     def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
