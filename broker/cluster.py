@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -181,7 +181,7 @@ class Cluster:
             lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
         )
         self.groups = self._new_groups()
-        self.stores = Stores(self.budget, self.rng.random, None if kept is None else kept.metadata_log)
+        self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
         self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._running_partitions)
         self._next_producer_id = 0 if kept is None else kept.next_producer_id
         self._isr_changes: dict[tuple[str, int], set[int]] = {}
@@ -213,7 +213,6 @@ class Cluster:
             strict_kip=self.strict_kip,
             change_isr=self._change_isr,
             peers=self._running_replicas,
-            log_moved=self._log_moved,
         )
         return Node(broker_id, self, config, replicas, Random(self.rng.getrandbits(64)))
 
@@ -367,10 +366,6 @@ class Cluster:
                 if was.isr != now.isr:
                     events.noted(now_ms, now.leader, "isr", {**facts, "isr": list(now.isr)})
 
-    def _log_moved(self, broker_id: int, topic: str, index: int, what: str, before: int, after: int) -> None:
-        if self.events.log_truncated is not None:
-            self.events.log_truncated(broker_id, topic, index, what, before, after, self.actions.now_ms)
-
     def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         if self.events.quota_changed is not None:
             self.events.quota_changed(entity, key, value, self.actions.now_ms)
@@ -430,8 +425,7 @@ class Cluster:
             self.events.detach(before)
         if recorder is not None:
             self.events.attach(recorder)
-        for node in self.nodes:
-            node.replicas.watch(None if recorder is None else partial(recorder.watch, self.actions))
+            recorder.begin([list(node.replicas.partitions.values()) for node in self.nodes], self.actions.now_ms)
         if before is not None and before is not recorder:
             before.end()
 

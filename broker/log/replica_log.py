@@ -2,12 +2,13 @@
 
 The log start and end offset move by the methods here; the high watermark is where the partition puts it (`commit`),
 and truncation and a raised log start keep it in range. A refused append changes nothing.
-(`UnifiedLog` and `LocalLog` in Kafka.) Must never know: who leads, who is in sync, wire messages, the clock.
+(`UnifiedLog` and `LocalLog` in Kafka.) Must never know: who leads, who is in sync, wire messages, the clock (its events carry the
+instant of the turn).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from kafkaproto.broker.log import time_lookup
@@ -18,6 +19,8 @@ from kafkaproto.broker.log.runs import OffsetRange, Runs
 from kafkaproto.broker.log.scan import headers
 from kafkaproto.broker.log.store import NO_FLUSH, Region, Store
 from kafkaproto.broker.log.time_lookup import FoundRecord
+from kafkaproto.broker.runtime.actions import ActionQueue
+from kafkaproto.broker.runtime.events import Events
 from kafkaproto.records.batch import PREFIX_BYTES, BatchHeader, patch_offset_and_epoch
 
 NO_TIMESTAMP = -1
@@ -87,8 +90,16 @@ class Keeper(Protocol):
         """The log start is about to move, over batches of these producers. Raises StorageError: then nothing must change."""
 
 
-Moved = Callable[[str, int, int], None]
-"""What moved ("start" up, "end" down, "watermark": the high one down, "restart": all is gone), from where, to where."""
+class Origin(NamedTuple):
+    """The replica that the events of a log name, and the turn whose instant they carry."""
+
+    broker_id: int
+    topic: str
+    partition: int
+    turn: ActionQueue
+
+
+_UNNAMED = Origin(-1, "", -1, ActionQueue(0))
 
 
 class ReplicaLog:
@@ -98,8 +109,10 @@ class ReplicaLog:
     """
 
     __slots__ = (
+        "__weakref__",
+        "_events",
         "_newest",
-        "advanced",
+        "_origin",
         "epochs",
         "first_dirty_offset",
         "high_watermark",
@@ -107,19 +120,18 @@ class ReplicaLog:
         "keeper",
         "log_end_offset",
         "log_start_offset",
-        "moved",
         "producers",
         "runs",
         "store",
     )
 
-    def __init__(self, store: Store, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self, store: Store, keeper: Keeper | None = None, events: Events | None = None, origin: Origin = _UNNAMED
+    ) -> None:
         self.store = store
         self.keeper = keeper
-        self.moved: Moved | None = None
-        """Is told where records went otherwise than by compaction, or can no longer be counted on."""
-        self.advanced: Callable[[], None] | None = None
-        """Is called when the high watermark or the log start is another one, while somebody wants to know."""
+        self._events = Events() if events is None else events
+        self._origin = origin
         self.is_leader = False
         self.runs = Runs(store)
         self.log_start_offset = 0
@@ -160,15 +172,20 @@ class ReplicaLog:
     def commit(self, offset: int) -> None:
         """`offset` is the high watermark from now on."""
         self.high_watermark = offset
-        if self.advanced is not None:
-            self.advanced()
+        if self._events.offsets_moved is not None:
+            broker_id, topic, index, turn = self._origin
+            self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
 
     def drop_uncommitted_high_watermark(self) -> None:
         """A high watermark beyond the end, which a follower may have heard of (D2), is of no use to who leads: those records are gone."""
         if self.high_watermark > self.log_end_offset:
-            if self.moved is not None:
-                self.moved("watermark", self.high_watermark, self.log_end_offset)
+            self._report_truncation("watermark", self.high_watermark, self.log_end_offset)
             self.commit(self.log_end_offset)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset below which no transaction is open (F-19). Without transactions it is the high watermark."""
+        return self.high_watermark
 
     def restore(self, state: LogState) -> None:
         """Be what another process has left; all of it counts as committed."""
@@ -389,8 +406,7 @@ class ReplicaLog:
         before = self.log_end_offset
         # Behind the last batch lies nothing to cut: compaction left a gap there.
         self.log_end_offset = self.runs.cut_end(offset) if offset < self.runs.end_offset else offset
-        if self.moved is not None:
-            self.moved("end", before, self.log_end_offset)
+        self._report_truncation("end", before, self.log_end_offset)
         self._newest = None
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.first_dirty_offset = min(self.first_dirty_offset, self.log_end_offset)
@@ -412,8 +428,7 @@ class ReplicaLog:
             raise ValueError(f"log start {offset} above log end {self.log_end_offset}")
         if self.keeper is not None and self.is_leader:
             self.keeper.started(self.store.end_position, offset, self.producers.before(offset))
-        if self.moved is not None:
-            self.moved("start", self.log_start_offset, offset)
+        self._report_truncation("start", self.log_start_offset, offset)
         self.log_start_offset = offset
         self.commit(max(self.high_watermark, offset))
         self.epochs.truncate_from_start(offset)
@@ -432,14 +447,18 @@ class ReplicaLog:
 
     def restart_at(self, offset: int) -> None:
         """Forget everything and begin again, empty, at `offset`: the leader's log has moved on beyond this one."""
-        if self.moved is not None:
-            self.moved("restart", self.log_end_offset, offset)
+        self._report_truncation("restart", self.log_end_offset, offset)
         self.runs.clear()
         self._newest = None
         self.log_start_offset = self.log_end_offset = self.first_dirty_offset = offset
         self.commit(offset)
         self.epochs.clear()
         self.producers.clear()
+
+    def _report_truncation(self, what: str, before: int, after: int) -> None:
+        if self._events.log_truncated is not None:
+            broker_id, topic, index, turn = self._origin
+            self._events.log_truncated(broker_id, topic, index, what, before, after, turn.now_ms)
 
     def close(self) -> None:
         """This replica is gone: the store keeps nothing for it."""

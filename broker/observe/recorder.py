@@ -11,12 +11,12 @@ import itertools
 import logging
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from kafkaproto.api import ApiKey, Codec, codec
-from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.broker.runtime.events import Observer
@@ -33,6 +33,7 @@ from kafkaproto.trace.format import (
     Buffer,
     Positions,
     State,
+    StateOfOne,
     event,
     exchange_layout,
     packed_exchange,
@@ -42,12 +43,12 @@ from kafkaproto.trace.format import (
 from kafkaproto.trace.frames import cut_produce, cut_request, cut_unhandled, is_silent
 
 if TYPE_CHECKING:
+    from kafkaproto.broker.log.replica_log import ReplicaLog
     from kafkaproto.broker.metadata.image import Topic
     from kafkaproto.broker.network.connection import Connection
     from kafkaproto.broker.quota.entities import QuotaEntity
     from kafkaproto.broker.replication.partition import Partition
     from kafkaproto.broker.requests.exchange import Exchange, Peer
-    from kafkaproto.broker.runtime.actions import ActionQueue
 
 logger = logging.getLogger("kafkaproto.trace")
 
@@ -111,6 +112,16 @@ Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 """An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what, its number second."""
 
 
+class Moves:
+    """What the entries of one replica's moves share. flags: BEGINS for the first entry of a replica that stood nowhere."""
+
+    __slots__ = ("flags", "packing")
+
+    def __init__(self, packing: StateOfOne, flags: int) -> None:
+        self.packing = packing
+        self.flags = flags
+
+
 class Recorder(Observer):
     """sink: takes entries as the file has them, in one piece, and how many they are. They are packed on the loop: a thread that did it would
     take the interpreter from the loop for longer, and hold more.
@@ -126,6 +137,11 @@ class Recorder(Observer):
         self._together = together
         self._waiting: list[Waiting] = []
         """In their order."""
+        self._moves: WeakKeyDictionary[ReplicaLog, Moves] = WeakKeyDictionary()
+        # Moves do not count as waiting entries: an exchange or a flush follows them.
+        self._keep_move: Callable[[Waiting], None] = (
+            partial(self._keep, size_bytes=0) if together == 1 else self._waiting.append
+        )
         self._seq = itertools.count(1)
         self.ended = False
 
@@ -133,7 +149,7 @@ class Recorder(Observer):
         """Hand over what waits."""
         if self._waiting:
             waiting = self._waiting.copy()
-            self._waiting.clear()  # in its place: who tells of moves has this list
+            self._waiting.clear()  # in its place: `_keep_move` has this list
             if self.ended:
                 return
             try:
@@ -277,51 +293,43 @@ class Recorder(Observer):
         """What is wrong with an exchange is told in front of it."""
         self.event(at_ms, broker_id, "trouble", {"connection": peer.connection_id, "of": seq, "why": why})
 
-    def watch(self, actions: ActionQueue, partitions: Sequence[Partition]) -> None:
-        """Record where these replicas of one broker stand, if they have anything, and from now on each move of what `State` tells.
+    def begin(self, replicas: Iterable[Sequence[Partition]], now_ms: int) -> None:
+        """Record where the replicas of each broker stand, if they have anything: a trace begins in the middle of their history."""
+        self._moves.clear()
+        for partitions in replicas:
+            standing = [partition for partition in partitions if partition.log.log_end_offset]
+            if standing:
+                at = next(self._seq), standing[0].broker_id, now_ms, monotonic_ns()
+                self._keep_packed(state(State(*at, tuple(map(_positions, standing)))))
+            for partition in standing:
+                self._moves[partition.log] = Moves(state_of_one(partition.topic, partition.index), 0)
 
-        A move comes before the answers that it lets go.
-        """
-        standing = [_positions(partition, begins=True) for partition in partitions if partition.log.log_end_offset]
-        if standing:
-            at = next(self._seq), partitions[0].broker_id, actions.now_ms, monotonic_ns()
-            self._keep_packed(state(State(*at, tuple(standing))))
-        for partition in partitions:
-            partition.log.advanced = self._mover(actions, partition, begins=not partition.log.log_end_offset)
-
-    def _mover(self, actions: ActionQueue, partition: Partition, begins: bool) -> Callable[[], None]:
-        # Moves are not counted: an exchange follows, or who flushes.
-        keep: Callable[[Waiting], None] = (
-            partial(self._keep, size_bytes=0) if self._together == 1 else self._waiting.append
-        )
-        stable, seq, broker_id, log = Reader.last_stable_offset, self._seq, partition.broker_id, partition.log
-        pack, head, place, name = state_of_one(partition.topic, partition.index)
-        flags = BEGINS if begins else 0
-
-        def advanced() -> None:
-            nonlocal flags
-            keep(
+    def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
+        # A move is recorded before the responses that it lets go.
+        moves = self._moves.get(log)
+        if moves is None:
+            moves = self._moves[log] = Moves(state_of_one(topic, index), BEGINS)
+        pack, head, place, name = moves.packing
+        self._keep_move(
+            (
+                pack,
                 (
-                    pack,
-                    (
-                        head,
-                        next(seq),
-                        broker_id,
-                        actions.now_ms,
-                        monotonic_ns(),
-                        place,
-                        flags,
-                        log.high_watermark,
-                        stable(partition),
-                        log.log_start_offset,
-                        log.log_end_offset,
-                        name,
-                    ),
-                )
+                    head,
+                    next(self._seq),
+                    broker_id,
+                    now_ms,
+                    monotonic_ns(),
+                    place,
+                    moves.flags,
+                    log.high_watermark,
+                    log.last_stable_offset,
+                    log.log_start_offset,
+                    log.log_end_offset,
+                    name,
+                ),
             )
-            flags = 0
-
-        return advanced
+        )
+        moves.flags = 0
 
     def event(self, at_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Record an event; the journal describes kinds and facts."""
@@ -429,15 +437,14 @@ def _packed_with_records(traced: Traced) -> bytes:
     return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 
 
-def _positions(partition: Partition, begins: bool) -> Positions:
+def _positions(partition: Partition) -> Positions:
     log = partition.log
-    stable = Reader.last_stable_offset(partition)
     return Positions(
         partition.topic,
         partition.index,
-        begins,
+        True,
         log.high_watermark,
-        stable,
+        log.last_stable_offset,
         log.log_start_offset,
         log.log_end_offset,
     )

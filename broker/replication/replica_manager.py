@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from kafkaproto.broker.config.values import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.manager import LogManager
+from kafkaproto.broker.log.replica_log import Origin
 from kafkaproto.broker.log.validation import TopicLimits, Valid, judge
 from kafkaproto.broker.metadata.image import Image, Topic
 from kafkaproto.broker.quota.replication_quotas import (
@@ -39,10 +39,6 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
 IsrChange = Callable[[str, int, Sequence[int]], None]
-LogMoved = Callable[[int, str, int, str, int, int], None]
-"""(broker, topic, index, what moved, from, to): the arguments of `ReplicaLog.moved`, after the replica."""
-Watch = Callable[[Sequence[Partition]], None]
-"""Sets `ReplicaLog.advanced` of each of these replicas."""
 Validation = Callable[[memoryview, TopicLimits, int], Valid | None]
 """(produced bytes, limits of the topic, now_ms) to the batch to append, None if the bytes hold no message. Raises InvalidBatch."""
 
@@ -68,7 +64,7 @@ NOTHING_APPENDED = AppendResult(-1, -1, -1, -1, False, None)
 class ReplicaManager:
     """The replicas of broker `broker_id`. `peers` finds another broker's manager, or returns None while that broker is down.
 
-    change_isr: proposes new in-sync replicas to the controller. log_moved: called when a replica loses records or its log start moves.
+    change_isr: proposes new in-sync replicas to the controller.
     """
 
     def __init__(
@@ -83,7 +79,6 @@ class ReplicaManager:
         strict_kip: bool,
         change_isr: IsrChange,
         peers: Callable[[int], ReplicaManager | None],
-        log_moved: LogMoved | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.partitions: dict[tuple[str, int], Partition] = {}
@@ -103,8 +98,6 @@ class ReplicaManager:
         self._log_manager = log_manager
         self._change_isr = change_isr
         self._peers = peers
-        self._log_moved = log_moved
-        self._watch: Watch | None = None
         self._shrink_timer: Timer | None = None
         selector = load_selector(config["replica.selector.class"], {})
         self.selector = None if selector is None else GuardedSelector(selector)
@@ -169,9 +162,8 @@ class ReplicaManager:
             self._log_manager.wake(self._actions.now_ms)
 
     def _make(self, topic: Topic, index: int) -> Partition:
-        log = self._stores.new_log(topic.topic_id, index, self._config.topic(topic.configs, "segment.bytes"))
-        if self._log_moved is not None:
-            log.moved = partial(self._log_moved, self.broker_id, topic.name, index)
+        origin = Origin(self.broker_id, topic.name, index, self._actions)
+        log = self._stores.new_log(topic.topic_id, origin, self._config.topic(topic.configs, "segment.bytes"))
         partition = Partition(
             topic,
             index,
@@ -182,20 +174,10 @@ class ReplicaManager:
             on_isr=lambda changed, isr: self._change_isr(changed.topic, changed.index, sorted(isr)),
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
-        if self._watch is not None:
-            self._watch([partition])
         partition.held_from = self._actions.now_ms, log.store.end_position
         self.partitions[(topic.name, index)] = partition
         self._by_topic.setdefault(topic.name, {})[index] = partition
         return partition
-
-    def watch(self, watch: Watch | None) -> None:
-        """Report moves of the positions of all replicas, also of later ones, as `watch` arranges it, or stop if it is None."""
-        self._watch = watch
-        for partition in self.partitions.values():
-            partition.log.advanced = None
-        if watch is not None:
-            watch(list(self.partitions.values()))
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kafkaproto.broker.log.named_files import SegmentFolder
-from kafkaproto.broker.log.replica_log import Keeper, LogState, ReplicaLog
+from kafkaproto.broker.log.replica_log import Keeper, LogState, Origin, ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget, Store
+from kafkaproto.broker.runtime.events import Events
 
 
 class Shelf(Protocol):
@@ -28,20 +29,24 @@ class Stores:
     """The bytes of all partitions of a cluster: one store per partition, shared by its replicas.
 
     draw: returns numbers in 0..1 from the cluster's seed, for the jitter of segments.
-    shelf: the data directory, None if records do not outlive the process.
+    shelf: the data directory, None if records do not outlive the process. events: where the logs report what moves.
     """
 
-    def __init__(self, budget: MemoryBudget, draw: Callable[[], float], shelf: Shelf | None = None) -> None:
+    def __init__(
+        self, budget: MemoryBudget, draw: Callable[[], float], events: Events, shelf: Shelf | None = None
+    ) -> None:
         self.budget = budget
+        self._events = events
         self._draw = draw
         self._shelf = shelf
         self._stores: dict[tuple[bytes, int], Store] = {}
         self._left: dict[tuple[bytes, int], LogState] = {}
 
-    def new_log(self, topic_id: bytes, index: int, segment_bytes: int) -> ReplicaLog:
+    def new_log(self, topic_id: bytes, origin: Origin, segment_bytes: int) -> ReplicaLog:
         """Return the log of a new replica, in the state that the process before left it in."""
+        index = origin.partition
         keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
-        log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper)
+        log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper, self._events, origin)
         left = self._left.get((topic_id, index))
         if left is not None:
             log.restore(left)

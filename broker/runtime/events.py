@@ -82,7 +82,14 @@ class Observer:
     def log_truncated(
         self, broker_id: int, topic: str, index: int, what: str, before: int, after: int, now_ms: int
     ) -> None:
-        """An end of a replica's log moved backwards, or its start forwards (`ReplicaLog.moved`)."""
+        """Records of a replica are gone otherwise than by compaction, or can no longer be counted on.
+
+        what: "start" (the log start moved up), "end" (the log end moved down), "watermark" (the high watermark moved down) or "restart"
+        (the log is empty and begins at `after`). before, after: the offset that moved.
+        """
+
+    def offsets_moved(self, broker_id: int, topic: str, index: int, log: Any, now_ms: int) -> None:
+        """The high watermark or the log start of a replica is another one. log: its `ReplicaLog`, which has the new offsets."""
 
     def topic_changed(self, before: Any, after: Any, now_ms: int) -> None:
         """The cluster's image of a topic changed; `before` or `after` is None if it did not exist or does not any more."""
@@ -120,6 +127,7 @@ class Events:
     connection_opened: Callable[[int, Any, int], None] | None
     log_truncated: Callable[[int, str, int, str, int, int, int], None] | None
     noted: Callable[[int, int, str, Mapping[str, Any]], None] | None
+    offsets_moved: Callable[[int, str, int, Any, int], None] | None
     quota_changed: Callable[[Any, str, float | None, int], None] | None
     records_appended: Callable[[Any, str, int, int], None] | None
     records_read: Callable[[Any, Sequence[Any], Sequence[Any], bool], None] | None

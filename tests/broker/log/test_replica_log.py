@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from kafkaproto.broker.log.errors import InvalidBatch, OffsetOutOfRange, Storage
 from kafkaproto.broker.log.replica_log import LogSlice, ReplicaLog
 from kafkaproto.broker.log.store import FileRange, MemoryBudget, Store
 from kafkaproto.broker.replication.following import truncate_to_leader
+from kafkaproto.broker.runtime.events import Events, Observer
 from kafkaproto.records.batch import check_crc, read_header, records
 from tests.support.broker.batches import NOW_MS, batch
 
@@ -34,9 +36,9 @@ def read(log: ReplicaLog, offset: int, limit: int = ALL, bound: int = ALL, at_le
     return content(log.read(offset, limit, bound, at_least_one))
 
 
-def three_batches() -> tuple[ReplicaLog, list[int]]:
+def three_batches(events: Events | None = None) -> tuple[ReplicaLog, list[int]]:
     """Offsets 0-2, 3-4, 5-9; the sizes of the batches."""
-    log = new_log()
+    log = ReplicaLog(Store(MemoryBudget(1 << 30)), None, events)
     made = [batch(3, 10), batch(2, 200), batch(5, 50)]
     for one in made:
         append(log, one)
@@ -276,10 +278,18 @@ def test_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
 
 @pytest.mark.rule("D2")
 def test_a_high_watermark_that_was_only_heard_of_falls_to_the_end_and_both_are_told() -> None:
-    log, _ = three_batches()
     told: list[object] = []
-    log.moved = lambda *what: told.append(what)
-    log.advanced = lambda: told.append((log.high_watermark, log.log_start_offset))
+
+    class Moves(Observer):
+        def log_truncated(self, broker_id: int, topic: str, index: int, *what: Any) -> None:
+            told.append(what[:3])
+
+        def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
+            told.append((log.high_watermark, log.log_start_offset))
+
+    events = Events()
+    log, _ = three_batches(events)
+    events.attach(Moves())
     log.commit(12)
     log.drop_uncommitted_high_watermark()
     log.drop_uncommitted_high_watermark()
