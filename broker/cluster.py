@@ -169,11 +169,11 @@ class Cluster:
             cluster_id,
             self.config,
             self.rng,
+            self._image_changed,
             None if kept is None else kept.remember,
             None if kept is None else kept.remember_if_possible,
         )
-        self.controller.listeners.append(self._image_changed)
-        LeaderBalance(
+        self._balance = LeaderBalance(
             self.controller,
             self.timers,
             lambda: self.actions.now_ms,
@@ -344,6 +344,7 @@ class Cluster:
         for name in changed:
             if name not in new.topics:
                 self.groups.commits.forget_topic(name)
+        self._balance.image_changed(new, changed)
 
     def _follow_everywhere(self, topics: Sequence[str]) -> None:
         for node in self.nodes:

@@ -38,9 +38,9 @@ class LeaderBalance:
         self._enabled = enabled
         self._interval_ms = interval_ms
         self._timer: Timer | None = None
-        controller.listeners.append(self._image_changed)
 
-    def _image_changed(self, old: Image, new: Image, changed: Sequence[str]) -> None:
+    def image_changed(self, new: Image, changed: Sequence[str]) -> None:
+        """Plan a look if one of the changed topics has a partition that is not led by its preferred replica."""
         if self._timer is None and any(
             is_imbalanced(p) for t in changed if t in new.topics for p in new.topics[t].partitions
         ):

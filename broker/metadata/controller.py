@@ -1,6 +1,6 @@
 """The controller: the only one who changes the cluster's image. Topics, elections, in-sync replicas (`ReplicationControlManager`).
 
-Every change is one new image, published to whoever listens. Knows no log and no time: what a replica holds is the nodes' affair.
+Every change is one new image, which the brokers take over. Knows no log and no time: what a replica holds is the nodes' affair.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from kafkaproto.error_codes import ErrorCode
 
 __all__ = ["Controller", "Listener", "topic_name_is_legal"]
 
-Listener = Callable[[Image, Image, Sequence[str]], None]
+ImageChange = Callable[[Image, Image, Sequence[str]], None]
 """(old image, new image, names of topics that changed, came or went)"""
 
 
 class Controller:
-    """Holds `image`. `listeners` are called after each change, in the order in which they were added.
+    """Holds `image`.
 
+    take_over: called after each change, to have the brokers take over the new image.
     remember: called before a change that was asked for; raises KafkaError if it must not happen because it would be forgotten.
     remember_if_possible: the same for what happened without being asked for; it holds in any case.
     """
@@ -34,11 +35,12 @@ class Controller:
         cluster_id: str,
         config: ClusterConfig,
         rng: Random,
-        remember: Listener | None = None,
-        remember_if_possible: Listener | None = None,
+        take_over: ImageChange,
+        remember: ImageChange | None = None,
+        remember_if_possible: ImageChange | None = None,
     ) -> None:
         self.image = Image.empty(cluster_id)
-        self.listeners: list[Listener] = []
+        self.take_over = take_over
         self._config = config
         self._rng = rng
         self._remember = remember
@@ -265,8 +267,7 @@ class Controller:
 
     def _show(self, image: Image, changed: Sequence[str]) -> None:
         old, self.image = self.image, image
-        for listener in self.listeners:
-            listener(old, image, changed)
+        self.take_over(old, image, changed)
 
 
 def _led_by(state: PartitionState, leader: int) -> PartitionState:

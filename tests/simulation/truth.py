@@ -86,8 +86,15 @@ class Truth:
 
     def _listen_to(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        # Before the brokers hear of a new image: what the old leader committed counts.
-        cluster.controller.listeners.insert(0, self._image_changes)
+        controller = cluster.controller
+        take_over = controller.take_over
+
+        def look_first(old: Image, new: Image, changed: Sequence[str]) -> None:
+            # Before the brokers take over a new image: what the old leader committed counts.
+            self._image_changes(old, new, changed)
+            take_over(old, new, changed)
+
+        controller.take_over = look_first
 
     def goes_on(self, cluster: Cluster, forgets_elections: bool) -> None:
         """Another process goes on with the same data: nothing that was committed is lost or changed, no epoch falls.

@@ -20,11 +20,11 @@ from kafkaproto.error_codes import ErrorCode
 class Bench:
     def __init__(self, brokers: int = 3, **settings: str) -> None:
         config = ClusterConfig({name.replace("_", "."): text for name, text in settings.items()})
-        self.controller = Controller("cluster", config, Random(0))
+        self.controller = Controller("cluster", config, Random(0), self._note)
         self.images: list[tuple[Image, Image, tuple[str, ...]]] = []
         for broker_id in range(brokers):
             self.controller.set_broker(BrokerState(broker_id, None, {"A": ("h", broker_id)}))
-        self.controller.listeners.append(self._note)
+        self.images.clear()
 
     def _note(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         self.images.append((old, new, tuple(changed)))
