@@ -126,9 +126,6 @@ class Cluster:
                 f"{nobody[0]}.{name}: there is no broker {nobody[0]}; ids are 0 to {brokers - 1}, for example 0.{name}=..."
             )
         self.budget = MemoryBudget(memory_bytes)
-        self.quota_store = ClientQuotaStore()
-        self.quota_store.subscribe(self._quota_changed)
-        self.mutations = self._new_mutations()
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.persistence: ClusterPersistence | None = None
         """What outlives the process; None: nothing does."""
@@ -165,6 +162,8 @@ class Cluster:
         """Everything as at the first start."""
         self.rng = rng
         kept = self.persistence
+        self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)
+        self.mutations = self._new_mutations()
         self.controller = Controller(
             cluster_id,
             self.config,
@@ -368,6 +367,10 @@ class Cluster:
                     events.noted(now_ms, now.leader, "isr", {**facts, "isr": list(now.isr)})
 
     def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        self.mutations.quota_changed(entity, key, value)
+        for node in self.nodes:
+            node.quotas.quota_changed(entity, key, value)
+            node.connection_quotas.quota_changed(entity, key, value)
         if self.events.quota_changed is not None:
             self.events.quota_changed(entity, key, value, self.actions.now_ms)
 

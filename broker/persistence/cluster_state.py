@@ -49,6 +49,7 @@ class ClusterPersistence:
         self.topics_left = frozenset(self.metadata_log.left.topics)
         self.next_producer_id = self._producer_ids_end = self.metadata_log.left.next_producer_id
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
+        self._quotas_restored = False
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
@@ -68,7 +69,7 @@ class ClusterPersistence:
             node.replicas.limit_replication()
         for (components, key), value in left.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
-        cluster.quota_store.before_change = self.remember_quotas
+        self._quotas_restored = True
         cluster.groups.restore(left.groups, cluster.actions.now_ms)
         cluster.controller.restore(left.topics)
         cluster.stores.began()
@@ -145,6 +146,9 @@ class ClusterPersistence:
             self.metadata_log.note_if_possible(_image_fact(old, new, changed))
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
+        """Quotas of the command line, and those that the process before left, are known already."""
+        if not self._quotas_restored:
+            return
         listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
         self.metadata_log.note_or_refuse(records.quotas(listed))
 

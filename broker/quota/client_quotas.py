@@ -10,7 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kafkaproto.broker.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
+from kafkaproto.broker.quota.entities import (
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    QuotaEntity,
+)
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.sensors import (
     LONGEST_THROTTLE_MS,
@@ -84,7 +89,7 @@ class QuotaManager(ClientSensors[Sensor]):
 
 
 class ClientQuotas:
-    """The quota managers of one broker, from its start to its stop: `close()` lets go of the cluster's store.
+    """The quota managers of one broker, from its start to its stop.
 
     samples, window_ms: quota.window.num and quota.window.size.seconds. semantics: D9. timers: for idle sensors to go;
     without them they stay.
@@ -110,8 +115,14 @@ class ClientQuotas:
         self.exempt_request_time = SampledRate(samples, window_ms)
 
     def close(self) -> None:
+        """Stop looking for idle sensors."""
         for manager in (self.produce, self.fetch, self.request):
             manager.close()
+
+    def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        """Take over a changed value (Q-10)."""
+        for manager in (self.produce, self.fetch, self.request):
+            manager.quota_changed(entity, key, value)
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
         for manager in (self.produce, self.fetch, self.request):

@@ -49,7 +49,10 @@ class _Limits:
 
 
 class ConnectionQuotas:
-    """One broker's. Times are milliseconds, rates connections a second."""
+    """One broker's. Times are milliseconds, rates connections a second.
+
+    Begins with the quotas that the store has; its owner reports each later change to `quota_changed`.
+    """
 
     def __init__(self, config: BrokerConfig, store: ClientQuotaStore) -> None:
         self._config = config
@@ -61,7 +64,8 @@ class ConnectionQuotas:
         self._ip_limits: dict[str, int] = {}
         self._default_ip_limit = UNLIMITED
         self.forget_rates()
-        store.subscribe(self._quota_changed)
+        for (entity, key), value in store.all().items():
+            self.quota_changed(entity, key, value)
 
     def forget_rates(self) -> None:
         """As after a start; whoever is connected stays counted."""
@@ -145,7 +149,8 @@ class ConnectionQuotas:
     def _new_rate(self) -> SampledRate:
         return SampledRate(self._config["quota.window.num"], self._window_ms)
 
-    def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+    def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        """Take over the rate of an address, or of all that have none of their own. Other quotas are ignored."""
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
         if entity.ip == DEFAULT:

@@ -120,7 +120,7 @@ class ClientSensors(Generic[S]):
     """The sensors of one kind of quota. While none was ever configured `enabled` is false: nothing is recorded (Q-1).
 
     A client is (user, client-id); client-id None counts as "". Times are milliseconds. unlimited: the bound of clients
-    that have none. Subscribes to the store; `close()` ends that.
+    that have none. Begins with the quotas that the store has; its owner reports each later change to `quota_changed`.
     """
 
     __slots__ = (
@@ -160,10 +160,11 @@ class ClientSensors(Generic[S]):
         self._clients: dict[tuple[str, str | None], BoundClient[S]] = {}
         self._sensors: dict[tuple[str, str], S] = {}
         self._expiry: Timer | None = None
-        store.subscribe(self._quota_changed)
+        for (entity, quota_key), value in store.all().items():
+            self.quota_changed(entity, quota_key, value)
 
     def close(self) -> None:
-        self._store.unsubscribe(self._quota_changed)
+        """Stop looking for idle sensors."""
         if self._expiry is not None:
             self._expiry.cancel()
 
@@ -186,8 +187,8 @@ class ClientSensors(Generic[S]):
                     sensor.tokens,
                 )
 
-    def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """A configured value changed. It holds from the next request on, for what was recorded before too (Q-10)."""
+    def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        """Take over a changed value. It holds from the next request on, for what was recorded before too (Q-10)."""
         if key != self.key:
             return
         self._levels |= level_of(entity)

@@ -26,11 +26,8 @@ from kafkaproto.broker.quota.entities import (
 from kafkaproto.error_codes import ErrorCode
 
 Component = tuple[str, str | None]
-Listener = Callable[[QuotaEntity, str, float | None], None]
-"""(entity, key, new value or None when it was removed)."""
-
-
 Change = tuple[QuotaEntity, str, float | None]
+"""(entity, key, new value or None when it is removed)."""
 
 
 class QuotaOp(NamedTuple):
@@ -76,23 +73,18 @@ class FilterComponent(NamedTuple):
 class ClientQuotaStore:
     """Entities with their values. An entity without values does not exist.
 
-    before_change: called with what is about to be set for an entity; raises KafkaError if that must not happen.
+    take_over: called after each change, to have those who measure take it over.
+    remember: called before the changes of an entity; raises KafkaError if they must not happen because they would be forgotten.
     """
 
-    def __init__(self) -> None:
-        self.before_change: Callable[[Sequence[Change]], None] = _accept
+    def __init__(
+        self,
+        take_over: Callable[[QuotaEntity, str, float | None], None] | None = None,
+        remember: Callable[[Sequence[Change]], None] | None = None,
+    ) -> None:
+        self._take_over = take_over
+        self._remember = remember
         self._values: dict[QuotaEntity, dict[str, float]] = {}
-        self._listeners: list[Listener] = []
-
-    def subscribe(self, listener: Listener) -> None:
-        """Call `listener` after each change, and now for each value that there is."""
-        self._listeners.append(listener)
-        for entity, values in self._values.items():
-            for key, value in values.items():
-                listener(entity, key, value)
-
-    def unsubscribe(self, listener: Listener) -> None:
-        self._listeners.remove(listener)
 
     def all(self) -> dict[tuple[QuotaEntity, str], float]:
         """Every value that there is."""
@@ -106,8 +98,7 @@ class ClientQuotaStore:
         """Set or (None) remove one value. Raises KafkaError INVALID_REQUEST for what Q-20 forbids."""
         if value is not None:
             check_value(entity, key, value)
-        self.before_change([(entity, key, value)])
-        self._apply(entity, key, value)
+        self._change([(entity, key, value)])
 
     def clear(self) -> None:
         for entity, values in list(self._values.items()):
@@ -151,10 +142,13 @@ class ClientQuotaStore:
             if not op.remove:
                 check_value(entity, op.key, op.value)
         if not validate_only:
-            changes = [(entity, op.key, None if op.remove else op.value) for op in alteration.ops]
-            self.before_change(changes)
-            for change in changes:
-                self._apply(*change)
+            self._change([(entity, op.key, None if op.remove else op.value) for op in alteration.ops])
+
+    def _change(self, changes: Sequence[Change]) -> None:
+        if self._remember is not None:
+            self._remember(changes)
+        for change in changes:
+            self._apply(*change)
 
     def _apply(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         if self.get(entity, key) == value:
@@ -166,8 +160,8 @@ class ClientQuotaStore:
                 del self._values[entity]
         else:
             values[key] = value
-        for listener in self._listeners:
-            listener(entity, key, value)
+        if self._take_over is not None:
+            self._take_over(entity, key, value)
 
 
 def apply_static_quotas(store: ClientQuotaStore, settings: Mapping[str, str | None]) -> None:
@@ -204,10 +198,6 @@ def _parse_rate(name: str, text: str) -> float:
     if found is None or int(found[1]) == 0:
         raise ValueError(f"{name}={text}: allowed is bytes a second above 0, with K, M or G if wanted, as 2M")
     return float(int(found[1]) * _UNITS[found[2].upper()])
-
-
-def _accept(changes: Sequence[Change]) -> None:
-    """Nobody has to be asked."""
 
 
 def _refused(alteration: QuotaAlteration, message: str) -> AlterationResult:

@@ -134,7 +134,7 @@ def test_throttle_times_equal_those_of_kafkas_manager_while_quotas_change(quotas
     rng = Random(seed)
     kind, key = rng.choice((("Produce", "producer_byte_rate"), ("Fetch", "consumer_byte_rate")))
     samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
-    store = ClientQuotaStore()
+    store = ClientQuotaStore(lambda *change: ours.quota_changed(*change))
     ours = ClientQuotas(store, "kafka", samples, window_seconds * 1000)
     manager = ours.produce if kind == "Produce" else ours.fetch
     now_ms, steps, expected = START_MS, [], []
@@ -159,7 +159,7 @@ def test_throttle_times_equal_those_of_kafkas_manager_while_quotas_change(quotas
 def test_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
-    store = ClientQuotaStore()
+    store = ClientQuotaStore(lambda *change: ours.quota_changed(*change))
     ours = MutationQuotas(store, "kafka", Timers(), samples, window_seconds * 1000)
     now_ms, steps, expected = START_MS, [], []
     for n in range(2000):
@@ -185,7 +185,7 @@ def test_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: Quota
 def test_addresses_are_throttled_as_by_kafkas_connection_quotas(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_seconds = rng.choice(((2, 1), (11, 1), (3, 2)))
-    store = ClientQuotaStore()
+    store = ClientQuotaStore(lambda *change: ours.quota_changed(*change))
     config = {"quota.window.num": samples, "quota.window.size.seconds": window_seconds}
     ours = ConnectionQuotas(ClusterConfig(config).for_broker(0), store)
     ours.add_listener("PLAINTEXT")

@@ -10,6 +10,8 @@ from kafkaproto.broker.quota.precedence import Binding, Levels, Semantics, resol
 from kafkaproto.broker.quota.sensors import MOST_KNOWN_CLIENTS
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.broker.testing.memory import VirtualCluster
+from tests.support.wire import limit
 
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 
@@ -22,10 +24,15 @@ class Cluster:
     """One store and one broker's quotas."""
 
     def __init__(self, semantics: Semantics = "kip") -> None:
-        self.store = ClientQuotaStore()
+        self.store = ClientQuotaStore(self._take_over)
         self.timers = Timers()
         self.quotas = ClientQuotas(self.store, semantics, timers=self.timers)
         self.fetch = self.quotas.fetch
+        self.others: list[ClientQuotas] = []
+
+    def _take_over(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        for quotas in (self.quotas, *self.others):
+            quotas.quota_changed(entity, key, value)
 
     def set(self, value: float | None, user: str | None = None, client_id: str | None = None) -> None:
         self.store.set(entity(user, client_id), CONSUME, value)
@@ -184,6 +191,7 @@ def test_a_type_that_was_never_configured_records_nothing() -> None:
 def test_each_broker_has_its_own_sensors() -> None:
     c = Cluster()
     other = ClientQuotas(c.store, "kip")
+    c.others.append(other)
     c.set(1000, "u")
     assert c.fetch.record("u", "c", 15000, 0) == 5000
     assert other.fetch.record("u", "c", 0, 0) == 0
@@ -193,10 +201,13 @@ def test_each_broker_has_its_own_sensors() -> None:
 
 @pytest.mark.rule("Q-1")
 def test_a_stopped_broker_hears_no_more() -> None:
-    c = Cluster()
-    c.quotas.close()
-    c.set(1000, "u")
-    assert not c.fetch.enabled
+    cluster = VirtualCluster()
+    node = cluster.state.nodes[0]
+    stopped = node.quotas
+    cluster.state.stop_broker(0)
+    cluster.state.start_broker(0)
+    limit(cluster, consumer_byte_rate=1000.0)
+    assert not stopped.fetch.enabled and node.quotas.fetch.enabled
 
 
 @pytest.mark.rule("F-4")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity, parse_entity
 from kafkaproto.broker.quota.store import (
+    Change,
     ClientQuotaStore,
     FilterComponent,
     MatchType,
@@ -136,9 +138,8 @@ def test_a_type_that_is_given_twice_counts_as_given_last() -> None:
 
 @pytest.mark.rule("Q-20")
 def test_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners() -> None:
-    store = ClientQuotaStore()
     heard: list[tuple[QuotaEntity, str, float | None]] = []
-    store.subscribe(lambda *change: heard.append(change))
+    store = ClientQuotaStore(lambda *change: heard.append(change))
     assert alter(store, ALICE, QuotaOp(PRODUCE, 0, True)) == 0
     assert heard == []
     alter(store, ALICE, QuotaOp(PRODUCE, 5))
@@ -148,19 +149,24 @@ def test_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners() -> 
 
 
 @pytest.mark.rule("Q-20")
-def test_a_late_listener_hears_what_there_is_and_a_gone_one_nothing() -> None:
-    store = ClientQuotaStore()
-    store.set(ALICE_ENTITY, PRODUCE, 5)
+def test_a_change_that_is_not_remembered_does_not_happen_and_clearing_is_not_refused() -> None:
     heard: list[tuple[QuotaEntity, str, float | None]] = []
+    refused: list[Change] = []
 
-    def listener(entity: QuotaEntity, key: str, value: float | None) -> None:
-        heard.append((entity, key, value))
+    def remember(changes: Sequence[Change]) -> None:
+        if any(value == 7 for _, _, value in changes):
+            refused.extend(changes)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
 
-    store.subscribe(listener)
-    assert heard == [(ALICE_ENTITY, PRODUCE, 5)]
-    store.unsubscribe(listener)
+    store = ClientQuotaStore(lambda *change: heard.append(change), remember)
+    store.set(ALICE_ENTITY, PRODUCE, 5)
+    with pytest.raises(KafkaError):
+        store.set(ALICE_ENTITY, PRODUCE, 7)
+    assert alter(store, ALICE, QuotaOp(CONSUME, 1), QuotaOp(PRODUCE, 7)) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert refused == [(ALICE_ENTITY, PRODUCE, 7), (ALICE_ENTITY, CONSUME, 1), (ALICE_ENTITY, PRODUCE, 7)]
+    assert store.all() == {(ALICE_ENTITY, PRODUCE): 5}
     store.clear()
-    assert len(heard) == 1
+    assert heard == [(ALICE_ENTITY, PRODUCE, 5), (ALICE_ENTITY, PRODUCE, None)]
     assert store.describe([], False) == []
 
 
