@@ -10,7 +10,7 @@ import base64
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
@@ -186,8 +186,6 @@ class Cluster:
         self._isr_changes: dict[tuple[str, int], set[int]] = {}
         self.request_cost_ms: dict[str, float] = {}
         """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
-        self.on_broker_change: list[Callable[[Node], None]] = []
-        """Called when a broker stopped or started: the skin closes or opens its listeners."""
         self._ranges = release.ranges_of(self.release_name)
         self.nodes = [self._new_node(i) for i in range(brokers)]
         self._apply_static_quotas()
@@ -309,8 +307,8 @@ class Cluster:
     def _broker_changed(self, node: Node, what: str) -> None:
         if self.events.noted is not None:
             self.events.noted(self.actions.now_ms, node.broker_id, "broker", {"state": what})
-        for listener in self.on_broker_change:
-            listener(node)
+        if self.events.broker_changed is not None:
+            self.events.broker_changed(node.broker_id, node.running, self.actions.now_ms)
 
     # ---- the controller's decisions ------------------------------------------------------------------------------------------
 

@@ -94,6 +94,9 @@ class Observer:
     def topic_changed(self, before: Any, after: Any, now_ms: int) -> None:
         """The cluster's image of a topic changed; `before` or `after` is None if it did not exist or does not any more."""
 
+    def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
+        """A broker stopped, or started again. The first start of all brokers is not reported."""
+
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:
         """A client quota changed; None: it was removed."""
 
@@ -121,6 +124,7 @@ class Events:
 
     __slots__ = (*EVENTS, "observers", "wants_records_apart")
 
+    broker_changed: Callable[[int, bool, int], None] | None
     bytes_received: Callable[[Any], None] | None
     cleared: Callable[[int], None] | None
     connection_closed: Callable[[int, Any, str, int], None] | None

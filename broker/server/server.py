@@ -15,6 +15,7 @@ from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.listeners import Listener, listeners_of
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.node import Node
+from kafkaproto.broker.runtime.events import Observer
 from kafkaproto.broker.server.channel import Channel
 from kafkaproto.broker.server.loop import BrokerLoop, accepted
 
@@ -29,7 +30,7 @@ HIGHEST_PORT = 65535
 FREE_PORT_TRIES = 16
 
 
-class Server:
+class Server(Observer):
     """`await start()` binds all; `bootstrap` then names where brokers are reached; `await stop()` closes everything.
 
     trace: a folder for a trace of all traffic, from the first connection on.
@@ -62,7 +63,7 @@ class Server:
             self._listeners[node.broker_id] = listeners_of(node.config, host, wanted)
             for listener in self._listeners[node.broker_id]:
                 node.acceptor(listener.name)
-        cluster.on_broker_change.append(self._broker_changed)
+        cluster.events.attach(self)
 
     async def start(self) -> None:
         """Bind every listener, then let clients in. Raises ConfigError in one line that names the address when one cannot be had."""
@@ -152,13 +153,13 @@ class Server:
                     return await self._bind_port(node, listener, port)
         raise OSError(errno.EADDRINUSE, "no port is free on all of its addresses")
 
-    def _broker_changed(self, node: Node) -> None:
-        """A broker stopped or started by a control call: its sockets follow."""
-        if not node.running:
-            for server in self._open.pop(node.broker_id, []):
+    def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
+        # A broker is stopped and started by control calls: its listeners follow.
+        if not running:
+            for server in self._open.pop(broker_id, []):
                 server.close()
         else:
-            self._opening.append(asyncio.ensure_future(self._listen_again(node)))
+            self._opening.append(asyncio.ensure_future(self._listen_again(self.cluster.nodes[broker_id])))
 
     async def _listen_again(self, node: Node) -> None:
         """One after the other: a broker that is stopped and started in quick succession must not meet its own port."""
