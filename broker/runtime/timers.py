@@ -35,8 +35,6 @@ class Timers:
         self._heap: list[tuple[int, int, Timer]] = []
         self._sequence = 0
         self._dead = 0
-        self.on_earlier: Callable[[], None] | None = None
-        """Called when the earliest deadline moved forward, so that the skin can re-arm its one timer."""
 
     def __len__(self) -> int:
         return len(self._heap) - self._dead
@@ -46,8 +44,6 @@ class Timers:
         timer = Timer(at_ms, callback, self)
         self._sequence += 1
         heapq.heappush(self._heap, (at_ms, self._sequence, timer))
-        if self.on_earlier is not None and self._heap[0][2] is timer:
-            self.on_earlier()
         return timer
 
     def next_deadline_ms(self) -> int | None:

@@ -31,7 +31,7 @@ async def accepted() -> None:
 
 
 class BrokerLoop:
-    """One per cluster and loop. All that reaches the cluster comes between `enter` and `leave`."""
+    """One per cluster and loop. All that reaches the cluster comes between `enter` and `leave`, which arms the timer for new deadlines."""
 
     def __init__(self, cluster: Cluster, *, sendfile: bool | None = None) -> None:
         self.cluster = cluster
@@ -47,8 +47,8 @@ class BrokerLoop:
         self._armed_for: int | None = None
         self._stopped = False
         self._actions = cluster.actions
+        self._timers = cluster.timers
         self.now_ms: Callable[[], int] = cluster.clock.now_ms
-        cluster.timers.on_earlier = self._arm
         self._arm()
 
     def enter(self, now_ms: int) -> None:
@@ -59,6 +59,10 @@ class BrokerLoop:
     def leave(self, now_ms: int) -> None:
         """Do all that follows from it."""
         self._actions.run(now_ms)
+        # A deadline that was cancelled does not arm it anew: most are cancelled, and firing for nothing costs less.
+        deadline = self._timers.next_deadline_ms()
+        if deadline is not None and (self._armed_for is None or deadline < self._armed_for):
+            self._arm()
 
     def call(self, action: Callable[[], T]) -> T:
         """Run a control call as a turn of its own."""
@@ -82,7 +86,7 @@ class BrokerLoop:
     # ---- the timer -----------------------------------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        deadline = self.cluster.timers.next_deadline_ms()
+        deadline = self._timers.next_deadline_ms()
         if deadline == self._armed_for and self._timer is not None:
             return
         if self._timer is not None:
@@ -115,7 +119,6 @@ class BrokerLoop:
     def stop(self) -> None:
         """No deadline fires any more."""
         self._stopped = True
-        self.cluster.timers.on_earlier = None
         if self._timer is not None:
             self._timer.cancel()
 
@@ -145,7 +148,7 @@ class BrokerLoop:
         await self.settle()
         target = clock.now_ms() + delta_ms
         while True:
-            deadline = self.cluster.timers.next_deadline_ms()
+            deadline = self._timers.next_deadline_ms()
             if deadline is None or deadline > target:
                 break
             clock.advance(max(0, deadline - clock.now_ms()))

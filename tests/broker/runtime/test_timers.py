@@ -72,14 +72,6 @@ def test_a_callback_that_raises_has_fired_and_the_others_are_still_there() -> No
     assert fired == [-1, 10]
 
 
-def test_the_skin_is_told_only_when_the_earliest_deadline_comes_forward() -> None:
-    timers, told = Timers(), []
-    timers.on_earlier = lambda: told.append(timers.next_deadline_ms())
-    for at_ms in (50, 60, 40, 40, 45, 30):
-        timers.at(at_ms, lambda _: None)
-    assert told == [50, 40, 30]
-
-
 def test_dead_entries_are_swept_so_that_cancelled_deadlines_cost_nothing_for_long() -> None:
     timers = Timers()
     for _ in range(100):

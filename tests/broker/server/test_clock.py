@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.observe.journal import Journal
+from kafkaproto.broker.server.loop import BrokerLoop
 from kafkaproto.client import Client as KafkaClient
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.testing import TestCluster, async_cluster, cluster
@@ -137,6 +139,26 @@ def test_a_request_that_follows_an_answer_within_one_advance_is_at_the_time_of_t
         for _ in range(5):
             client.answer()
         assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
+
+
+def test_the_loop_is_armed_anew_only_when_the_earliest_deadline_comes_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def delays() -> list[float]:
+        state = Cluster()
+        loop, told = BrokerLoop(state), []  # type: ignore[var-annotated]
+        call_later = asyncio.get_running_loop().call_later
+
+        def armed(delay_s: float, callback: Any) -> asyncio.TimerHandle:
+            told.append(round(delay_s))
+            return call_later(delay_s, callback)
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", armed)
+        begun_ms = state.now_ms()
+        for after_s in (50, 60, 40, 40, 45, 30):
+            loop.call(lambda after_s=after_s: state.timers.at(begun_ms + 1000 * after_s, lambda _: None))
+        loop.stop()
+        return told
+
+    assert asyncio.run(delays()) == [50, 40, 30]
 
 
 def test_advances_of_several_threads_add_up() -> None:
