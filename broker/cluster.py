@@ -27,6 +27,7 @@ from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import BrokerState, Image
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.observe.journal import Journal
+from kafkaproto.broker.observe.metrics import ThrottleQueues
 from kafkaproto.broker.observe.throttle_log import ThrottleLog
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
@@ -113,7 +114,8 @@ class Cluster:
         self.journal = Journal()
         self.journal_topic: JournalTopic | None = None
         self._recorder: Recorder | None = None
-        for observer in (self.journal, ThrottleLog()):
+        self.throttle_queues = ThrottleQueues()
+        for observer in (self.journal, ThrottleLog(), self.throttle_queues):
             self.events.attach(observer)
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)

@@ -178,10 +178,6 @@ class Journal(Observer):
             and (broker is None or r.broker_id == broker)
         ]
 
-    def waiting(self, now_ms: int) -> Iterator[ThrottleSeen]:
-        """Whose throttle time is not over, be the connection there or gone. To be read at once, not kept."""
-        return (seen for seen in self._throttles if seen.at_ms + seen.throttle_time_ms > now_ms)
-
     def throttles(self, api: str | None = None, client_id: str | None = None) -> list[ThrottleSeen]:
         """The decisions so far, oldest first, as they are now: `ended_ms` of one that goes on is set in what is read later."""
         if api is not None:

@@ -8,15 +8,18 @@ Reading changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.quota.sensors import SensorMetrics, ThrottleReason
+from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.cluster import Cluster
     from kafkaproto.broker.node import Node
+    from kafkaproto.broker.requests.registry import RequestContext
 
 Tags = tuple[tuple[str, str], ...]
 
@@ -38,15 +41,46 @@ Found = Iterator[tuple[str, str, Tags, float]]
 """name, group, tags, value"""
 
 
-def snapshot(cluster: Cluster, now_ms: int) -> Metrics:
+class ThrottleQueues(Observer):
+    """The queues of throttled connections, one per broker and quota.
+
+    They are queues of delays, as Kafka's: a connection that is gone stays until its throttle time is over (T-10), so the end of a throttle
+    and of a connection change nothing here.
+    """
+
+    def __init__(self) -> None:
+        self._ends: list[tuple[int, int, str]] = []
+        """A heap of (end of the throttle, broker, quota)."""
+
+    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Any, held: bool) -> None:
+        if isinstance(reason, ThrottleReason):
+            now_ms, ends = exchange.now_ms, self._ends
+            heappush(ends, (now_ms + throttle_ms, exchange.node.broker_id, reason.quota))
+            while ends[0][0] <= now_ms:
+                heappop(ends)
+
+    def cleared(self, now_ms: int) -> None:
+        self._ends.clear()
+
+    def sizes(self, now_ms: int) -> Counter[tuple[int, str]]:
+        """How many wait, by broker id and quota."""
+        return Counter((broker_id, quota) for end_ms, broker_id, quota in self._ends if end_ms > now_ms)
+
+
+class Measured(Protocol):
+    """What a snapshot reads of a cluster."""
+
+    mutations: MutationQuotas
+    throttle_queues: ThrottleQueues
+
+    @property
+    def nodes(self) -> Sequence[Node]: ...
+
+
+def snapshot(cluster: Measured, now_ms: int) -> Metrics:
     """All numbers of all brokers that run, as of now."""
     found: Metrics = {}
-    # A connection that is gone stays in Kafka's queue until its time is over (T-10).
-    waiting = Counter(
-        (seen.broker_id, seen.reason.quota)
-        for seen in cluster.journal.waiting(now_ms)
-        if isinstance(seen.reason, ThrottleReason)
-    )
+    waiting = cluster.throttle_queues.sizes(now_ms)
     for node in cluster.nodes:
         if node.running:
             for name, group, tags, value in _of_broker(node, waiting, now_ms):

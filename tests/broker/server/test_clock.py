@@ -24,8 +24,8 @@ from kafkaproto.testing import TestCluster, async_cluster, cluster
 from tests.support.raw import channels, client_of, serving
 from tests.support.wire import batch, fetch, metadata, produce
 
-OBSERVERS = 3
-"""Attached to every cluster that is served: the journal, the log of throttles and the server."""
+OBSERVERS = 4
+"""Attached to every cluster that is served: the journal, the log of throttles, their queues and the server."""
 
 
 class BlockingClient:
