@@ -235,7 +235,7 @@ class Cluster:
             offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
             offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
         )
-        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), self.persistence)
+        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), self.persistence, self.events)
 
     def _apply_static_quotas(self) -> None:
         names = (

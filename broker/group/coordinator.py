@@ -33,6 +33,7 @@ from kafkaproto.broker.group.results import (
     SyncResult,
 )
 from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -41,14 +42,19 @@ class GroupCoordinator:
     """All groups. `random` makes member ids; `commits` is the part that keeps offsets; `keeper` is told what must survive."""
 
     def __init__(
-        self, settings: GroupSettings, timers: Timers, random: Random, keeper: GroupKeeper | None = None
+        self,
+        settings: GroupSettings,
+        timers: Timers,
+        random: Random,
+        keeper: GroupKeeper | None = None,
+        events: Events | None = None,
     ) -> None:
         self._keeper = keeper
         self._groups: dict[str, Group] = {}
         self._timers = timers
         self._random = random
         self._replies = DeferredReplies()
-        self._rebalance = Rebalance(settings, timers, self._replies)
+        self._rebalance = Rebalance(settings, timers, self._replies, Events() if events is None else events)
         self._sweep: Timer | None = None
         self.commits = Commits(
             self._groups, self._create, self._rebalance.sessions.heard_from, lambda: self.settings, keeper

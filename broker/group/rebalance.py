@@ -20,6 +20,7 @@ from kafkaproto.broker.group.results import (
 )
 from kafkaproto.broker.group.sessions import Sessions, cancel
 from kafkaproto.broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
+from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -33,9 +34,10 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 class Rebalance:
     """The moves of all groups. `settings` may be replaced while it runs. `sessions`: who must be heard from until when."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, replies: DeferredReplies) -> None:
+    def __init__(self, settings: GroupSettings, timers: Timers, replies: DeferredReplies, events: Events) -> None:
         self.settings = settings
         self.sessions = Sessions(timers, self._session_timed_out, self._pending_member_timed_out)
+        self._events = events
         self._timers = timers
         self._replies = replies
 
@@ -116,7 +118,7 @@ class Rebalance:
         group.owing_sync.clear()
         _stop_sync_timer_if_settled(group)
         is_first = group.is_in(GroupState.EMPTY)
-        group.move_to(GroupState.PREPARING_REBALANCE, now_ms)
+        self._move(group, GroupState.PREPARING_REBALANCE, now_ms)
         if is_first:
             group.initial_join = True
             group.new_member_added = False
@@ -172,6 +174,7 @@ class Rebalance:
             self._wait_for_joins(group, now_ms, at_least_ms=1)
             return
         group.start_generation(now_ms)
+        self._report(group, now_ms)
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self._tell_the_members(group, now_ms)
 
@@ -203,7 +206,7 @@ class Rebalance:
             member.assignment = assignments.get(member.member_id, b"")
             result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
             self._answer_sync_and_expect_life(group, member, result, now_ms)
-        group.move_to(GroupState.STABLE, now_ms)
+        self._move(group, GroupState.STABLE, now_ms)
 
     # Answers and timeouts
 
@@ -251,4 +254,15 @@ class Rebalance:
         for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
             cancel(timer)
         group.pending.clear()
-        group.move_to(GroupState.DEAD, now_ms)
+        self._move(group, GroupState.DEAD, now_ms)
+
+    # What observers see
+
+    def _move(self, group: Group, state: GroupState, now_ms: int) -> None:
+        group.move_to(state, now_ms)
+        self._report(group, now_ms)
+
+    def _report(self, group: Group, now_ms: int) -> None:
+        if self._events.group_changed is not None:
+            members = tuple(group.members)
+            self._events.group_changed(group.group_id, group.state.value, members, group.generation_id, now_ms)

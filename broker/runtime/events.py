@@ -11,7 +11,13 @@ from typing import Any
 
 
 class Observer:
-    """The methods that a cluster calls; here they do nothing. Subclass it, override what you need, attach it with `Cluster.observe`.
+    """The methods that a cluster calls; here they do nothing. Subclass it, override what you need, attach it with `Events.attach`.
+
+    Connections: `connection_opened`, `bytes_received`, `connection_closed`.
+    Requests: `request_refused`, `request_begun`, `request_parked`, `request_completed`, `response_ready`, `request_unanswered`,
+    `response_sent`, `response_lost`; of them, `throttled` and `throttle_ended`.
+    Records: `records_appended`, `records_read`, `offsets_moved`, `log_truncated`.
+    The cluster: `topic_changed`, `group_changed`, `quota_changed`, `broker_changed`, `noted`, `cleared`.
 
     Times are in milliseconds of the cluster's clock. An `exchange` is a request on its way (`requests.exchange.Exchange`), a `peer` its
     connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame.
@@ -97,6 +103,9 @@ class Observer:
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
         """A broker stopped, or started again. The first start of all brokers is not reported."""
 
+    def group_changed(self, group_id: str, state: str, members: Sequence[str], generation_id: int, now_ms: int) -> None:
+        """A group moved to another state: one of Kafka's names, such as "Stable". members: the ids of those who are members now."""
+
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:
         """A client quota changed; None: it was removed."""
 
@@ -129,6 +138,7 @@ class Events:
     cleared: Callable[[int], None] | None
     connection_closed: Callable[[int, Any, str, int], None] | None
     connection_opened: Callable[[int, Any, int], None] | None
+    group_changed: Callable[[str, str, Sequence[str], int, int], None] | None
     log_truncated: Callable[[int, str, int, str, int, int, int], None] | None
     noted: Callable[[int, int, str, Mapping[str, Any]], None] | None
     offsets_moved: Callable[[int, str, int, Any, int], None] | None

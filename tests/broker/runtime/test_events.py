@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.events import EVENTS, Events, Observer
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.wire import batch, fetch, limit, metadata, produce
 
 
@@ -82,6 +84,8 @@ def test_a_new_observer_sees_a_whole_run() -> None:
     client.send(fetch(("t", 0, 2), max_wait_ms=500, min_bytes=1), 12)
     cluster.advance(500)
     client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 5)
+    member = cluster.connect(cluster.state.coordinator_of("g"))
+    member.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 3)
     client.ask(metadata(), 9)
     client.send_bytes(b"\0\0\0\1\0")
     cluster.state.stop_broker(1)
@@ -99,6 +103,75 @@ def test_a_new_observer_sees_a_whole_run() -> None:
     appended = [arguments[1:] for name, arguments in calls if name == "records_appended"]
     assert appended == [("t", 0, 1), ("t", 0, 2)]
     assert {arguments[2] for name, arguments in calls if name == "noted"} >= {"parked", "broker", "leader"}
+
+
+def test_every_event_is_named_in_the_documentation_of_an_observer() -> None:
+    assert Observer.__doc__ is not None
+    assert [name for name in EVENTS if f"`{name}`" not in Observer.__doc__] == []
+
+
+def test_moves_of_offsets_come_with_the_replica_and_its_log() -> None:
+    cluster = VirtualCluster(2)
+    cluster.topic("t", 1, 2)
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    moves: list[tuple[int, int, int]] = []
+
+    class Moves(Observer):
+        def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
+            assert (topic, index, now_ms) == ("t", 0, cluster.now_ms)
+            moves.append((broker_id, log.log_start_offset, log.high_watermark))
+
+    cluster.state.events.attach(observer_of(calls, "log_truncated"))
+    cluster.state.events.attach(Moves())
+    leader = cluster.state.controller.image.topics["t"].partitions[0].leader
+    client = cluster.connect(leader)
+    client.ask(produce("t", batch(b"x", b"y"), acks=-1), 9)
+    cluster.advance(1000)
+    partition = cluster.state.nodes[leader].replicas.find("t", 0)
+    assert partition is not None
+    begun_ms = cluster.now_ms
+    partition.delete_records_before(1)
+    client.ask(produce("t", batch(b"z"), acks=-1), 9)
+    cluster.advance(1000)
+    assert moves[:3] == [(leader, 0, 2), (1 - leader, 0, 2), (leader, 1, 2)]
+    assert moves[3:] == [(1 - leader, 1, 2), (leader, 1, 3), (1 - leader, 1, 3)]
+    truncations = [arguments for _, arguments in calls]
+    assert [one[:-1] for one in truncations] == [(i, "t", 0, "start", 0, 1) for i in (leader, 1 - leader)]
+    assert begun_ms == truncations[0][-1] <= truncations[1][-1] < cluster.now_ms
+
+
+def test_a_broker_that_stops_and_starts_is_reported_once_each() -> None:
+    cluster = VirtualCluster(2)
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    cluster.state.events.attach(observer_of(calls, "broker_changed"))
+    for change in (cluster.state.stop_broker, cluster.state.stop_broker, cluster.state.start_broker):
+        change(1)
+        cluster.advance(5)
+    now_ms = cluster.now_ms
+    assert [arguments for _, arguments in calls] == [(1, False, now_ms - 15), (1, True, now_ms - 5)]
+
+
+def test_the_states_of_a_group_are_reported_with_its_members_and_generation() -> None:
+    cluster = VirtualCluster()
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    cluster.state.events.attach(observer_of(calls, "group_changed"))
+    client = cluster.connect()
+    protocols = [JoinGroupRequestProtocol("range", b"")]
+    joined = client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3)
+    member = joined.member_id
+    client.ask(SyncGroupRequest("g", 1, member, assignments=[SyncGroupRequestAssignment(member, b"a")]), 2)
+    cluster.advance(10_000)
+    cluster.state.reset()
+    assert [arguments[:-1] for _, arguments in calls] == [
+        ("g", "PreparingRebalance", (member,), 0),
+        ("g", "CompletingRebalance", (member,), 1),
+        ("g", "Stable", (member,), 1),
+        ("g", "PreparingRebalance", (), 1),
+        ("g", "Empty", (), 2),
+        ("g", "Dead", (), 2),
+    ]
+    begun_ms = cluster.now_ms - 10_000
+    assert [arguments[-1] - begun_ms for _, arguments in calls] == [0, 0, 0, 10_000, 10_000, 10_000]
 
 
 def test_an_observer_that_raises_ends_the_connection_of_that_request_only(caplog: pytest.LogCaptureFixture) -> None:
