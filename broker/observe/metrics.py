@@ -7,9 +7,8 @@ Reading changes nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kafkaproto.broker.quota.mutations import MutationQuotas
@@ -49,15 +48,15 @@ class ThrottleQueues(Observer):
     """
 
     def __init__(self) -> None:
-        self._ends: list[tuple[int, int, str]] = []
-        """A heap of (end of the throttle, broker, quota)."""
+        self._ends: deque[tuple[int, int, str]] = deque()
+        """(end of the throttle, broker, quota), in the order in which the throttles began."""
 
     def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Any, held: bool) -> None:
         if isinstance(reason, ThrottleReason):
             now_ms, ends = exchange.now_ms, self._ends
-            heappush(ends, (now_ms + throttle_ms, exchange.node.broker_id, reason.quota))
+            ends.append((now_ms + throttle_ms, exchange.node.broker_id, reason.quota))
             while ends[0][0] <= now_ms:
-                heappop(ends)
+                ends.popleft()
 
     def cleared(self, now_ms: int) -> None:
         self._ends.clear()

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from kafkaproto.api import ApiKey, Codec, codec
 from kafkaproto.broker.log.files import FileRange
@@ -113,13 +113,17 @@ Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 
 
 class Moves:
-    """What the entries of one replica's moves share. flags: BEGINS for the first entry of a replica that stood nowhere."""
+    """What the entries of one replica's moves share. flags: BEGINS for the first entry of a replica that stood nowhere.
 
-    __slots__ = ("flags", "packing")
+    log: a reference that does not keep the log.
+    """
 
-    def __init__(self, packing: StateOfOne, flags: int) -> None:
+    __slots__ = ("flags", "log", "packing")
+
+    def __init__(self, packing: StateOfOne, flags: int, log: ref[ReplicaLog]) -> None:
         self.packing = packing
         self.flags = flags
+        self.log = log
 
 
 class Recorder(Observer):
@@ -137,7 +141,8 @@ class Recorder(Observer):
         self._together = together
         self._waiting: list[Waiting] = []
         """In their order."""
-        self._moves: WeakKeyDictionary[ReplicaLog, Moves] = WeakKeyDictionary()
+        self._moves: dict[int, Moves] = {}
+        """By the id of the log, until the log is gone; looking up a weak reference would take several times as long."""
         # Moves do not count as waiting entries: an exchange or a flush follows them.
         self._keep_move: Callable[[Waiting], None] = (
             partial(self._keep, size_bytes=0) if together == 1 else self._waiting.append
@@ -302,13 +307,17 @@ class Recorder(Observer):
                 at = next(self._seq), standing[0].broker_id, now_ms, monotonic_ns()
                 self._keep_packed(state(State(*at, tuple(map(_positions, standing)))))
             for partition in standing:
-                self._moves[partition.log] = Moves(state_of_one(partition.topic, partition.index), 0)
+                self._moves_of(partition.log, partition.topic, partition.index, 0)
+
+    def _moves_of(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
+        key, all_moves = id(log), self._moves
+        gone = ref(log, lambda _: all_moves.pop(key, None))
+        moves = all_moves[key] = Moves(state_of_one(topic, index), flags, gone)
+        return moves
 
     def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
         # A move is recorded before the responses that it lets go.
-        moves = self._moves.get(log)
-        if moves is None:
-            moves = self._moves[log] = Moves(state_of_one(topic, index), BEGINS)
+        moves = self._moves.get(id(log)) or self._moves_of(log, topic, index, BEGINS)
         pack, head, place, name = moves.packing
         self._keep_move(
             (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -135,3 +137,17 @@ def test_off_again_nothing_is_recorded(bench: Bench) -> None:
     assert bench.cluster.state.events.offsets_moved is None
     bench.cluster.connect()
     assert bench.entries == []
+
+
+def test_a_recorder_keeps_no_replica_that_is_gone(bench: Bench) -> None:
+    cluster = bench.cluster
+    cluster.connect().ask(produce("t", batch(b"x")), 9)
+    log = weakref.ref(cluster.state.nodes[0].replicas.partitions["t", 0].log)
+    cluster.state.controller.delete_topic("t")
+    cluster.run()
+    gc.collect()
+    assert log() is None and [one[2] for one in bench.moves()] == [True]
+    cluster.topic("t", 1)
+    cluster.connect().ask(produce("t", batch(b"x")), 9)
+    cluster.connect().ask(produce("t", batch(b"y")), 9)
+    assert [one[2] for one in bench.moves()] == [True, True, False]
