@@ -6,20 +6,25 @@ Handlers find everything here. Must never know wire messages or sockets.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.config.values import BrokerConfig
+from kafkaproto.broker.config.values import BrokerConfig, ClusterConfig
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.fetch.session import SessionCache
+from kafkaproto.broker.group.coordinator import GroupCoordinator
+from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.network.acceptor import Acceptor
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
 from kafkaproto.broker.quota.forced import ForcedThrottles
+from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
+from kafkaproto.broker.quota.precedence import Semantics
+from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.requests.registry import Registration
 from kafkaproto.broker.requests.throttling import Throttling
@@ -27,9 +32,6 @@ from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
-
-if TYPE_CHECKING:
-    from kafkaproto.broker.cluster import Cluster
 
 logger = logging.getLogger("kafkaproto.node")
 
@@ -57,13 +59,80 @@ class OpenConnection(Protocol):
     def close(self, why: str) -> None: ...
 
 
+class SharedState(Protocol):
+    """What the brokers of a cluster share."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def timers(self) -> Timers: ...
+
+    @property
+    def actions(self) -> ActionQueue: ...
+
+    @property
+    def events(self) -> Events: ...
+
+    @property
+    def config(self) -> ClusterConfig: ...
+
+    @property
+    def semantics(self) -> Semantics: ...
+
+    @property
+    def strict_kip(self) -> bool: ...
+
+    @property
+    def delays_responses(self) -> bool: ...
+
+    @property
+    def apis(self) -> Mapping[int, Registration]: ...
+
+    @property
+    def connection_ids(self) -> Iterator[int]: ...
+
+    @property
+    def request_cost_ms(self) -> Mapping[str, float]: ...
+
+    @property
+    def forced_throttles(self) -> ForcedThrottles: ...
+
+    @property
+    def quota_store(self) -> ClientQuotaStore: ...
+
+    @property
+    def mutations(self) -> MutationQuotas: ...
+
+    @property
+    def groups(self) -> GroupCoordinator: ...
+
+    @property
+    def controller(self) -> Controller: ...
+
+    def coordinator_of(self, group_id: str) -> int:
+        """Return the broker that coordinates a group. Raises KafkaError 15 while there is none."""
+
+    def next_producer_id(self) -> int:
+        """Return a producer id that no producer of this cluster has. Raises KafkaError 56."""
+
+    def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
+        """Create a topic that a client asked for, and charge the client for it. Raises KafkaError."""
+
+    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
+        """Persist the settings of a broker (-1: of all) before they change. Raises KafkaError 56."""
+
+    def setting_changed(self) -> None:
+        """Have everything that keeps a copy of a broker setting take over the new value."""
+
+
 class Node:
-    """`cluster` is what all brokers share: controller, groups, quotas' values, producer ids, journal, clock."""
+    """One broker. cluster: the state that it shares with the others."""
 
     def __init__(
         self,
         broker_id: int,
-        cluster: Cluster,
+        cluster: SharedState,
         config: BrokerConfig,
         replicas: ReplicaManager,
         rng: Random,

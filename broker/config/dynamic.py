@@ -11,16 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from kafkaproto.broker.config.definitions import Setting
-from kafkaproto.broker.config.values import ConfigError, as_text, broker_setting, parse, topic_setting
+from kafkaproto.broker.config.values import ClusterConfig, ConfigError, as_text, broker_setting, parse, topic_setting
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from kafkaproto.broker.cluster import Cluster
-    from kafkaproto.broker.node import Node
 
 TOPIC, BROKER = 2, 4
 ALL_BROKERS = -1
@@ -42,6 +38,42 @@ class Change:
     name: str
     operation: int
     value: str | None
+
+
+class TopicConfigs(Protocol):
+    """Who has the settings of topics: the controller."""
+
+    def topic_configs(self, name: str) -> Mapping[str, str] | None:
+        """Return a topic's own settings, None if there is no such topic."""
+
+    def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
+        """Replace a topic's own settings. Raises KafkaError."""
+
+
+class Configured(Protocol):
+    """A cluster whose settings change."""
+
+    @property
+    def config(self) -> ClusterConfig: ...
+
+    @property
+    def controller(self) -> TopicConfigs: ...
+
+    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
+        """Persist the settings of a broker (-1: of all) before they change. Raises KafkaError 56."""
+
+    def setting_changed(self) -> None:
+        """Have everything that keeps a copy of a broker setting take over the new value."""
+
+
+class ConfiguredBroker(Protocol):
+    """The broker that a request reached."""
+
+    @property
+    def broker_id(self) -> int: ...
+
+    @property
+    def cluster(self) -> Configured: ...
 
 
 class Resource(Protocol):
@@ -74,11 +106,11 @@ class TopicResource:
 
     bad_value = ErrorCode.INVALID_CONFIG
 
-    def __init__(self, cluster: Cluster, broker_id: int, name: str) -> None:
-        topic = cluster.controller.image.topics.get(name)
-        if topic is None:
+    def __init__(self, cluster: Configured, broker_id: int, name: str) -> None:
+        configs = cluster.controller.topic_configs(name)
+        if configs is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-        self.own = topic.configs
+        self.own = configs
         self._name = name
         self._cluster = cluster
         self._broker_id = broker_id
@@ -104,7 +136,7 @@ class BrokerResource:
 
     bad_value = ErrorCode.INVALID_REQUEST
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+    def __init__(self, cluster: Configured, broker_id: int) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
 
@@ -174,7 +206,7 @@ def one_by_one(asked: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple
             yield one, 0, None
 
 
-def resource(node: Node, resource_type: int, name: str) -> Resource:
+def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     """What a request names. A broker changes itself only, or all of them at once ("")."""
     if resource_type == TOPIC:
         if not name:

@@ -5,6 +5,7 @@ Knows no group: the answer depends on the name and on who leads the internal top
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from kafkaproto.broker.errors import KafkaError
@@ -17,6 +18,51 @@ class Cluster(Protocol):
     def coordinator_of(self, group_id: str) -> int:
         """The broker that coordinates the group; raises KafkaError COORDINATOR_NOT_AVAILABLE while there is none (M-8)."""
         ...
+
+
+class Placed(Protocol):
+    """A partition, as far as its leader."""
+
+    @property
+    def leader(self) -> int: ...
+
+
+class InternalTopic(Protocol):
+    """An internal topic, as far as its partitions."""
+
+    @property
+    def partitions(self) -> Sequence[Placed]: ...
+
+
+class InternalTopics(Protocol):
+    """As much of a controller as is needed here."""
+
+    def ensure_internal(self, name: str) -> InternalTopic:
+        """The internal topic `name`, created on first use; raises KafkaError if it cannot be."""
+
+
+def coordinator_of(group_id: str, topics: InternalTopics) -> int:
+    """Return the broker that coordinates a group: the leader of its partition of __consumer_offsets (M-8).
+
+    Raises KafkaError 15 while there is none.
+    """
+    try:
+        partitions = topics.ensure_internal("__consumer_offsets").partitions
+    except KafkaError:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None
+    leader = partitions[java_hash(group_id) % len(partitions)].leader
+    if leader < 0:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return leader
+
+
+def java_hash(text: str) -> int:
+    """Return `String.hashCode()` of Java, made non-negative as Kafka's `Utils.abs` does; over UTF-16 units."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for i in range(0, len(units), 2):
+        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF
 
 
 def refusal(cluster: Cluster, broker_id: int, group_id: str) -> int:

@@ -144,6 +144,11 @@ class Controller:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
         self._publish(self.image.with_topics({}, (name,)), (name,))
 
+    def topic_configs(self, name: str) -> Mapping[str, str] | None:
+        """Return a topic's own settings, None if there is no such topic."""
+        topic = self.image.topics.get(name)
+        return None if topic is None else topic.configs
+
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
         """Replace a topic's own settings. Raises KafkaError 3, ConfigError."""
         topic = self.image.topics.get(name)

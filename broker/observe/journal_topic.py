@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
@@ -32,10 +32,11 @@ from kafkaproto.broker.runtime.events import Observer
 from kafkaproto.records.batch import NewRecord, build_batch
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.cluster import Cluster
     from kafkaproto.broker.fetch.read import PartitionFetch, PartitionRead
+    from kafkaproto.broker.metadata.controller import Controller
+    from kafkaproto.broker.node import Node
     from kafkaproto.broker.requests.exchange import Exchange, Peer
-    from kafkaproto.broker.runtime.timers import Timer
+    from kafkaproto.broker.runtime.timers import Timer, Timers
 
 DEFAULT_TOPIC = "__journal"
 VERSION = 1
@@ -61,10 +62,23 @@ Place = tuple[str, str | None, int, str, int]
 """(kind, client-id, broker, topic, partition): of what is told again and again, only the latest waits."""
 
 
+class Publishing(Protocol):
+    """The cluster whose journal is published in a topic of its own."""
+
+    @property
+    def controller(self) -> Controller: ...
+
+    @property
+    def nodes(self) -> Sequence[Node]: ...
+
+    @property
+    def timers(self) -> Timers: ...
+
+
 class Reached:
     """How far clients have read, and over which connection, of at most `MOST_WAITING` (client-id, partition)."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Publishing) -> None:
         self._cluster = cluster
         self._of: dict[tuple[str, int], dict[str | None, tuple[int, int, int]]] = {}
         self._count = 0
@@ -98,7 +112,7 @@ class JournalTopic(Observer):
     Raises KafkaError when it cannot be made.
     """
 
-    def __init__(self, cluster: Cluster, name: str = DEFAULT_TOPIC) -> None:
+    def __init__(self, cluster: Publishing, name: str = DEFAULT_TOPIC) -> None:
         self.name = name
         self.dropped = 0
         """Entries for which there was no room, ever."""

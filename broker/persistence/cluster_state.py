@@ -8,23 +8,63 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from kafkaproto.broker.config.values import ConfigError, as_text, broker_setting, parse
+from kafkaproto.broker.config.values import ClusterConfig, ConfigError, as_text, broker_setting, parse
+from kafkaproto.broker.group.coordinator import GroupCoordinator
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.log.store import MemoryBudget
+from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
+from kafkaproto.broker.node import Node
 from kafkaproto.broker.persistence import records as records
 from kafkaproto.broker.persistence.directory import DataDirectory
 from kafkaproto.broker.persistence.metadata_log import MetadataLog
 from kafkaproto.broker.persistence.wal import MetadataRecord
 from kafkaproto.broker.quota.entities import QuotaEntity, parse_entity
-
-if TYPE_CHECKING:
-    from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.quota.store import ClientQuotaStore
+from kafkaproto.broker.replication.stores import Stores
+from kafkaproto.broker.runtime.actions import ActionQueue
+from kafkaproto.broker.runtime.events import Events
 
 PRODUCER_ID_BLOCK = 1000
 """How many producer ids are remembered as given at a time, as Kafka's brokers take them from the controller."""
+
+
+class PersistedState(Protocol):
+    """What is remembered of a cluster, and restored. Before `go_on` only the budget and the actions are there."""
+
+    @property
+    def budget(self) -> MemoryBudget: ...
+
+    @property
+    def actions(self) -> ActionQueue: ...
+
+    @property
+    def events(self) -> Events: ...
+
+    @property
+    def config(self) -> ClusterConfig: ...
+
+    @property
+    def nodes(self) -> Sequence[Node]: ...
+
+    @property
+    def controller(self) -> Controller: ...
+
+    @property
+    def quota_store(self) -> ClientQuotaStore: ...
+
+    @property
+    def groups(self) -> GroupCoordinator: ...
+
+    @property
+    def stores(self) -> Stores: ...
+
+    @property
+    def log_manager(self) -> LogManager: ...
 
 
 class ClusterPersistence:
@@ -36,7 +76,7 @@ class ClusterPersistence:
     nothing may change. `committed` and `gone` are `kafkaproto.broker.group.commits.GroupKeeper`.
     """
 
-    def __init__(self, cluster: Cluster, path: str | os.PathLike[str], new_cluster_id: str) -> None:
+    def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:
         directory = DataDirectory(path, new_cluster_id)
         try:
             self.metadata_log = MetadataLog(directory, cluster.budget, self._all_facts, lambda: cluster.actions.now_ms)

@@ -85,8 +85,8 @@ class Partition:
     """
 
     __slots__ = (
+        "_change_isr",
         "_is_alive",
-        "_on_isr",
         "_soon",
         "_woken",
         "broker_id",
@@ -126,7 +126,7 @@ class Partition:
         *,
         lag_max_ms: int,
         soon: Callable[[Callable[[int], None]], None],
-        on_isr: Callable[[Partition, frozenset[int]], None],
+        change_isr: Callable[[Partition, frozenset[int]], None],
         is_alive: Callable[[int], bool],
     ) -> None:
         self.topic = topic.name
@@ -161,7 +161,7 @@ class Partition:
         self.expiry: Expiry | None = None
         """The result of retention's latest look."""
         self._soon = soon
-        self._on_isr = on_isr
+        self._change_isr = change_isr
         self._is_alive = is_alive
         self._woken = False
 
@@ -237,7 +237,7 @@ class Partition:
         start_moved = follower.log_start_offset != log_start_offset
         follower.fetched(offset, log_start_offset, self.log.log_end_offset, now_ms)
         if follower_id not in self.isr and self._may_join(offset):
-            self._on_isr(self, self.isr | {follower_id})
+            self._change_isr(self, self.isr | {follower_id})
         if self.advance_high_watermark(now_ms) or start_moved:
             self.changed()
 
@@ -311,7 +311,7 @@ class Partition:
             if i in self.isr and f.log_end_offset != end and now_ms - f.caught_up_ms > self.lag_max_ms
         }
         if late:
-            self._on_isr(self, self.isr - late)
+            self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
         """React to a log start that retention raised: a follower reports it with its next fetch (N-15)."""

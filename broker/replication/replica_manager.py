@@ -171,7 +171,7 @@ class ReplicaManager:
             log,
             lag_max_ms=self._config["replica.lag.time.max.ms"],
             soon=self._actions.soon,
-            on_isr=lambda changed, isr: self._change_isr(changed.topic, changed.index, sorted(isr)),
+            change_isr=lambda changed, isr: self._change_isr(changed.topic, changed.index, sorted(isr)),
             is_alive=lambda broker_id: self._peers(broker_id) is not None,
         )
         partition.held_from = self._actions.now_ms, log.store.end_position
