@@ -15,25 +15,35 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
+from kafkaproto.broker.assembly import (
+    DEFAULT_MEMORY_BYTES,
+    check_options,
+    enter_static_quotas,
+    new_balance,
+    new_config,
+    new_groups,
+    new_mutations,
+    new_node,
+    open_persistence,
+    publish_journal,
+)
 from kafkaproto.broker.config import release
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError
-from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.coordinator import GroupCoordinator
-from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.group.placement import coordinator_of
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.store import MemoryBudget
-from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
+from kafkaproto.broker.metadata.differences import report_topics
 from kafkaproto.broker.metadata.image import BrokerState, Image
+from kafkaproto.broker.metadata.isr_changes import IsrChanges
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.observe.journal import Journal
 from kafkaproto.broker.observe.metrics import ThrottleQueues
 from kafkaproto.broker.observe.throttle_log import ThrottleLog
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
-from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
+from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.quota.precedence import Semantics
-from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
+from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.replication.stores import Stores
@@ -43,34 +53,11 @@ from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock, SystemClock
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
-from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafkaproto.broker.observe.journal_topic import JournalTopic
     from kafkaproto.broker.observe.recorder import Recorder
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
-
-DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
-SEMANTICS = ("kip", "kafka")
-PROFILES = ("test", "kafka")
-
-
-def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
-    """Defaults that differ from Kafka's: profile `test` keeps internal topics small and groups quick; `kafka` changes nothing."""
-    if profile not in PROFILES:
-        raise ValueError(
-            f"profile {profile!r} is not known; allowed: {', '.join(PROFILES)}; for example --profile test"
-        )
-    if profile == "kafka":
-        return {}
-    return {
-        "offsets.topic.replication.factor": min(3, brokers),
-        "offsets.topic.num.partitions": 4,
-        "transaction.state.log.replication.factor": min(3, brokers),
-        "transaction.state.log.num.partitions": 4,
-        "transaction.state.log.min.isr": 1,
-        "group.initial.rebalance.delay.ms": 0,
-    }
 
 
 class Cluster:
@@ -96,12 +83,7 @@ class Cluster:
         data_dir: str | os.PathLike[str] | None = None,
         journal_topic: str | None = None,
     ) -> None:
-        if not isinstance(brokers, int) or brokers < 1:
-            raise ValueError(f"brokers={brokers!r}: allowed is 1 or more, for example 3")
-        if not isinstance(memory_bytes, int) or memory_bytes < 0:
-            raise ValueError(f"memory_bytes={memory_bytes!r}: allowed is 0 or more, for example {DEFAULT_MEMORY_BYTES}")
-        if semantics not in SEMANTICS:
-            raise ValueError(f"semantics {semantics!r} is not known; allowed: {', '.join(SEMANTICS)}; for example kip")
+        check_options(brokers, memory_bytes, semantics)
         self.semantics: Semantics = semantics
         self.strict_kip = semantics == "kip"
         self.release_name = release_name
@@ -120,52 +102,29 @@ class Cluster:
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)
         self.throttling = throttling.strategy(release.delays_responses(release_name))
-        self.config = ClusterConfig(config, profile_defaults(profile, brokers), self.strict_kip)
-        nobody = sorted(i for i in self.config.static_broker if i >= brokers)
-        if nobody:
-            name = next(iter(self.config.static_broker[nobody[0]]))
-            raise ConfigError(
-                f"{nobody[0]}.{name}: there is no broker {nobody[0]}; ids are 0 to {brokers - 1}, for example 0.{name}=..."
-            )
+        self.config = new_config(brokers, config, profile, self.strict_kip)
         self.budget = MemoryBudget(memory_bytes)
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.persistence: ClusterPersistence | None = None
         """What outlives the process; None: nothing does."""
         if data_dir is None:
-            self._begin(brokers, cluster_id, self.rng)
-            self._publish_journal(journal_topic)
+            self._begin(brokers, cluster_id, self.rng, journal_topic)
             return
-        from kafkaproto.broker.persistence.cluster_state import (
-            ClusterPersistence,  # most clusters have no folder and start without it
-        )
-
-        self.persistence = ClusterPersistence(self, data_dir, cluster_id)
+        self.persistence = open_persistence(self, data_dir, cluster_id)
         try:
             # A process that goes on with a folder draws other ids than the one before.
-            self._begin(brokers, self.persistence.cluster_id, Random(f"{seed} {self.persistence.life}"))
-            self.persistence.go_on()
-            self._publish_journal(journal_topic)
+            rng = Random(f"{seed} {self.persistence.life}")
+            self._begin(brokers, self.persistence.cluster_id, rng, journal_topic)
         except BaseException:
             self.persistence.abandon()
             raise
 
-    def _publish_journal(self, name: str | None) -> None:
-        if name is None:
-            return
-        from kafkaproto.broker.observe.journal_topic import JournalTopic  # most clusters have none and start without it
-
-        try:
-            self.journal_topic = JournalTopic(self, name)
-            self.events.attach(self.journal_topic)
-        except KafkaError as error:
-            raise ConfigError(f"the journal cannot be topic {name!r}: {error.message}") from None
-
-    def _begin(self, brokers: int, cluster_id: str, rng: Random) -> None:
-        """Everything as at the first start."""
+    def _begin(self, brokers: int, cluster_id: str, rng: Random, journal_topic: str | None) -> None:
+        """Build all parts, as at the first start, and restore what the process before has left."""
         self.rng = rng
         kept = self.persistence
         self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)
-        self.mutations = self._new_mutations()
+        self.mutations = new_mutations(self.config, self.quota_store, self.semantics, self.timers)
         self.controller = Controller(
             cluster_id,
             self.config,
@@ -174,77 +133,40 @@ class Cluster:
             None if kept is None else kept.remember,
             None if kept is None else kept.remember_if_possible,
         )
-        self._balance = LeaderBalance(
-            self.controller,
-            self.timers,
-            lambda: self.actions.now_ms,
-            lambda: bool(self.config.get(-1, "auto.leader.rebalance.enable")),
-            lambda: 1000 * int(self.config.get(-1, "leader.imbalance.check.interval.seconds")),
-        )
-        self.groups = self._new_groups()
+        self._balance = new_balance(self.controller, self.config, self.timers, self.actions)
+        self.groups = new_groups(self.config, self.timers, self.rng, kept, self.events)
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
         self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._running_partitions)
         self._next_producer_id = 0 if kept is None else kept.next_producer_id
-        self._isr_changes: dict[tuple[str, int], set[int]] = {}
+        self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
         """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
         self._ranges = release.ranges_of(self.release_name)
-        self.nodes = [self._new_node(i) for i in range(brokers)]
-        self._apply_static_quotas()
+        self.nodes = [
+            new_node(
+                broker_id,
+                self,
+                self.stores,
+                self.log_manager,
+                self.rng,
+                change_isr=self.isr_changes.propose,
+                peers=self._running_replicas,
+            )
+            for broker_id in range(brokers)
+        ]
+        enter_static_quotas(self.config, self.quota_store)
         for node in self.nodes:
             rack = node.config["broker.rack"]
             self.controller.set_broker(BrokerState(node.broker_id, rack, {}, alive=True))
+        if kept is not None:
+            kept.go_on()
+        if journal_topic is not None:
+            self.journal_topic = publish_journal(self, self.events, journal_topic)
 
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
         """What every broker offers, by api key."""
         return advertised(self._ranges)
-
-    def _new_node(self, broker_id: int) -> Node:
-        config = self.config.for_broker(broker_id)
-        replicas = ReplicaManager(
-            broker_id,
-            config,
-            self.stores,
-            self.actions,
-            self.timers,
-            self.log_manager,
-            strict_kip=self.strict_kip,
-            change_isr=self._change_isr,
-            peers=self._running_replicas,
-        )
-        return Node(broker_id, self, config, replicas, Random(self.rng.getrandbits(64)))
-
-    def _new_mutations(self) -> MutationQuotas:
-        return MutationQuotas(
-            self.quota_store,
-            self.semantics,
-            self.timers,
-            self.config.get(-1, "controller.quota.window.num"),
-            self.config.get(-1, "controller.quota.window.size.seconds") * 1000,
-        )
-
-    def _new_groups(self) -> GroupCoordinator:
-        get = self.config.for_broker(-1)
-        settings = GroupSettings(
-            group_min_session_timeout_ms=get["group.min.session.timeout.ms"],
-            group_max_session_timeout_ms=get["group.max.session.timeout.ms"],
-            group_initial_rebalance_delay_ms=get["group.initial.rebalance.delay.ms"],
-            group_max_size=get["group.max.size"],
-            offset_metadata_max_bytes=get["offset.metadata.max.bytes"],
-            offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
-            offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
-        )
-        return GroupCoordinator(settings, self.timers, Random(self.rng.getrandbits(64)), self.persistence, self.events)
-
-    def _apply_static_quotas(self) -> None:
-        names = (
-            "quota.producer.default",
-            "quota.consumer.default",
-            "quota.producer.override",
-            "quota.consumer.override",
-        )
-        apply_static_quotas(self.quota_store, {name: self.config.get(-1, name) for name in names})
 
     # ---- time ----------------------------------------------------------------------------------------------------------------
 
@@ -314,24 +236,6 @@ class Cluster:
 
     # ---- the controller's decisions ------------------------------------------------------------------------------------------
 
-    def _change_isr(self, topic: str, index: int, isr: Sequence[int]) -> None:
-        """One image for all that leaders decide in a turn: a broker that comes back joins thousands of partitions at once.
-
-        What comes is a change of the in-sync replicas as published: who joins and who leaves is added to what is decided already.
-        """
-        state = self.controller.image.partition(topic, index)
-        if state is None:
-            return
-        if not self._isr_changes:
-            self.actions.soon(self._publish_isr)
-        published, wanted = set(state.isr), set(isr)
-        decided = self._isr_changes.get((topic, index), published)
-        self._isr_changes[(topic, index)] = (decided | (wanted - published)) - (published - wanted)
-
-    def _publish_isr(self, now_ms: int) -> None:
-        changes, self._isr_changes = self._isr_changes, {}
-        self.controller.change_isr(changes)
-
     def _image_changed(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         if not changed:
             return
@@ -339,7 +243,7 @@ class Cluster:
             if node.running:
                 node.replicas.apply_roles(new, changed)
         self._follow_everywhere(changed)
-        self._report_topics(old, new, changed)
+        report_topics(self.events, old, new, changed, self.actions.now_ms)
         for name in changed:
             if name not in new.topics:
                 self.groups.commits.forget_topic(name)
@@ -349,22 +253,6 @@ class Cluster:
         for node in self.nodes:
             if node.running:
                 node.replicas.apply_following(topics)
-
-    def _report_topics(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        events, now_ms = self.events, self.actions.now_ms
-        for name in changed:
-            before, after = old.topics.get(name), new.topics.get(name)
-            if events.topic_changed is not None:
-                events.topic_changed(before, after, now_ms)
-            if before is None or after is None or events.noted is None:
-                continue
-            for was, now in zip(before.partitions, after.partitions, strict=False):
-                facts = {"topic": name, "partition": now.index}
-                if was.leader_epoch != now.leader_epoch:
-                    leader = {**facts, "leader": now.leader, "leader_epoch": now.leader_epoch}
-                    events.noted(now_ms, now.leader, "leader", leader)
-                if was.isr != now.isr:
-                    events.noted(now_ms, now.leader, "isr", {**facts, "isr": list(now.isr)})
 
     def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         self.mutations.quota_changed(entity, key, value)
@@ -389,14 +277,7 @@ class Cluster:
 
         Raises KafkaError 15 while there is none; the internal topic is created on first use.
         """
-        try:
-            topic = self.controller.ensure_internal("__consumer_offsets")
-        except KafkaError:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None
-        leader = topic.partitions[java_hash(group_id) % len(topic.partitions)].leader
-        if leader < 0:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return leader
+        return coordinator_of(group_id, self.controller)
 
     def topics_left(self) -> frozenset[str]:
         """The topics that another process has left in the data directory."""
@@ -456,40 +337,39 @@ class Cluster:
         self.stores.close()
 
     def reset(self) -> None:
-        """Back to how it began: topics, groups, quotas, settings and journal gone, stopped brokers up, connections closed."""
-        for node in self.nodes:
-            node.close_connections()
-            node.forget_sessions()
-        for broker_id in range(len(self.nodes)):
-            self.start_broker(broker_id)
-        for name in list(self.controller.image.topics):
-            self.controller.delete_topic(name)
-        for node in self.nodes:
-            node.replicas.stop_following()
-            node.replicas.following.clear_overrides()
-        self.request_cost_ms.clear()
-        self.forced_throttles.clear()
-        self.groups.close(self.actions.now_ms)
-        self.groups = self._new_groups()
-        self.quota_store.clear()
-        self.config.reset()
-        for node in self.nodes:
-            node.reset_quotas()
-        self.mutations.close()
-        self.mutations = self._new_mutations()
-        self._apply_static_quotas()
-        self.actions.run(self.actions.now_ms)
-        self.log_manager.rest()
-        if self.events.cleared is not None:
-            self.events.cleared(self.actions.now_ms)
-        if self.persistence is not None:
-            self.persistence.metadata_log.refresh()
+        """Back to how it began: topics, groups, quotas, settings and journal gone, stopped brokers up, connections closed.
+
+        Ports, the data directory and attached observers stay.
+        """
+        _reset(self)
 
 
-def java_hash(text: str) -> int:
-    """`String.hashCode()` of Java, made non-negative as Kafka's `Utils.abs` does; over UTF-16 units."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for i in range(0, len(units), 2):
-        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
+def _reset(cluster: Cluster) -> None:
+    for node in cluster.nodes:
+        node.close_connections()
+        node.forget_sessions()
+    for broker_id in range(len(cluster.nodes)):
+        cluster.start_broker(broker_id)
+    for name in list(cluster.controller.image.topics):
+        cluster.controller.delete_topic(name)
+    for node in cluster.nodes:
+        node.replicas.stop_following()
+        node.replicas.following.clear_overrides()
+    cluster.request_cost_ms.clear()
+    cluster.forced_throttles.clear()
+    now_ms = cluster.actions.now_ms
+    cluster.groups.close(now_ms)
+    cluster.groups = new_groups(cluster.config, cluster.timers, cluster.rng, cluster.persistence, cluster.events)
+    cluster.quota_store.clear()
+    cluster.config.reset()
+    for node in cluster.nodes:
+        node.reset_quotas()
+    cluster.mutations.close()
+    cluster.mutations = new_mutations(cluster.config, cluster.quota_store, cluster.semantics, cluster.timers)
+    enter_static_quotas(cluster.config, cluster.quota_store)
+    cluster.actions.run(now_ms)
+    cluster.log_manager.rest()
+    if cluster.events.cleared is not None:
+        cluster.events.cleared(now_ms)
+    if cluster.persistence is not None:
+        cluster.persistence.metadata_log.refresh()

@@ -17,6 +17,7 @@ CROSSINGS = [
     ("rooms", "kafkaproto/broker/log/store.py", "import kafkaproto.broker.requests.pipeline"),
     ("rooms", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.server.channel"),
     ("rooms", "kafkaproto/broker/replication/partition.py", "import kafkaproto.broker.fetch.session"),
+    ("rooms", "kafkaproto/broker/assembly.py", "import kafkaproto.broker.cluster"),
     ("asyncio", "kafkaproto/broker/network/connection.py", "import asyncio"),
     ("asyncio", "kafkaproto/broker/runtime/timers.py", "import threading"),
     ("asyncio", "kafkaproto/frame.py", "import socket"),

@@ -11,7 +11,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from kafkaproto.broker.cluster import PROFILES, SEMANTICS, Cluster
+from kafkaproto.broker.assembly import PROFILES, SEMANTICS
+from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError

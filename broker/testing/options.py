@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TypedDict
 
-from kafkaproto.broker.cluster import DEFAULT_MEMORY_BYTES, Cluster
+from kafkaproto.broker.assembly import DEFAULT_MEMORY_BYTES
+from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.release import DEFAULT_RELEASE
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from kafkaproto.broker.cluster import SEMANTICS
+from kafkaproto.broker.assembly import SEMANTICS
 from kafkaproto.broker.config.release import RELEASES
 from tests.golden.api_runs import CASES, run_api
 from tests.golden.release_runs import run_release

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.cluster import SEMANTICS
+from kafkaproto.broker.assembly import SEMANTICS
 from kafkaproto.broker.config.release import RELEASES, ranges_of
 from kafkaproto.broker.requests.registry import advertised
 from kafkaproto.broker.server.trace_writer import TraceWriter

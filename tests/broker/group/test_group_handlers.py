@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.cluster import java_hash
+from kafkaproto.broker.group.placement import java_hash
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest

@@ -453,11 +453,11 @@ def test_followers_that_come_back_in_one_turn_all_join(order: tuple[int, ...]) -
 @pytest.mark.rule("P-15")
 def test_who_leaves_and_who_joins_in_one_turn_are_both_heard() -> None:
     cluster = three()
-    cluster.state._change_isr("t", 0, (0, 1))
+    cluster.state.isr_changes.propose("t", 0, (0, 1))
     cluster.run()
     assert isr(cluster) == (0, 1)
-    cluster.state._change_isr("t", 0, (0,))
-    cluster.state._change_isr("t", 0, (0, 1, 2))
+    cluster.state.isr_changes.propose("t", 0, (0,))
+    cluster.state.isr_changes.propose("t", 0, (0, 1, 2))
     cluster.run()
     assert isr(cluster) == (0, 2)
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkaproto.broker.cluster import java_hash
+from kafkaproto.broker.group.placement import java_hash
 from kafkaproto.client import key_of, read_response
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
