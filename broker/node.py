@@ -26,8 +26,8 @@ from kafkaproto.broker.quota.mutations import MutationCharge, MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.requests.outcomes import Throttling
 from kafkaproto.broker.requests.registry import Registration
-from kafkaproto.broker.requests.throttling import Throttling
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock
 from kafkaproto.broker.runtime.events import Events
@@ -84,7 +84,7 @@ class SharedState(Protocol):
     def strict_kip(self) -> bool: ...
 
     @property
-    def delays_responses(self) -> bool: ...
+    def throttling(self) -> Throttling: ...
 
     @property
     def apis(self) -> Mapping[int, Registration]: ...

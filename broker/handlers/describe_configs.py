@@ -13,7 +13,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.broker.config.definitions import BROKER_SETTINGS, TOPIC_SETTINGS
 from kafkaproto.broker.config.values import Described, Source
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.controller import topic_name_is_legal
+from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register

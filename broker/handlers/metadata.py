@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.controller import topic_name_is_legal
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_TOPIC_ID, BrokerState, Image, PartitionState, Topic
+from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register

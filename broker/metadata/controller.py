@@ -13,10 +13,7 @@ from kafkaproto.broker.config.values import ClusterConfig, check_topic_settings
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
-from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.error_codes import ErrorCode
-
-__all__ = ["Controller", "Listener", "topic_name_is_legal"]
 
 ImageChange = Callable[[Image, Image, Sequence[str]], None]
 """(old image, new image, names of topics that changed, came or went)"""

@@ -18,7 +18,7 @@ from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
-    from kafkaproto.broker.requests.registry import RequestContext
+    from kafkaproto.broker.requests.exchange import Exchange
 
 Tags = tuple[tuple[str, str], ...]
 
@@ -51,7 +51,7 @@ class ThrottleQueues(Observer):
         self._ends: deque[tuple[int, int, str]] = deque()
         """(end of the throttle, broker, quota), in the order in which the throttles began."""
 
-    def throttled(self, exchange: RequestContext, throttle_ms: int, reason: Any, held: bool) -> None:
+    def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         if isinstance(reason, ThrottleReason):
             now_ms, ends = exchange.now_ms, self._ends
             ends.append((now_ms + throttle_ms, exchange.node.broker_id, reason.quota))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from kafkaproto.broker.fetch.session import FetchContext
+    from kafkaproto.broker.quota.forced import ForcedThrottle
     from kafkaproto.messages.fetch import FetchResponse
 
 
@@ -92,3 +93,10 @@ class FetchReply:
 
 
 Outcome = Reply | FetchReply | NoReply
+
+
+class Throttling(Protocol):
+    """What a broker does with the outcome of a request (`requests.throttling`)."""
+
+    def settle(self, exchange: Any, outcome: Outcome, forced: ForcedThrottle | None) -> None:
+        """Charge the client, throttle it, encode the response and send it. forced: the rule that throttles the request, if one does."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.forced import ForcedThrottle
@@ -21,18 +21,11 @@ from kafkaproto.broker.requests.charges import (
     request_percent,
 )
 from kafkaproto.broker.requests.exchange import Exchange
-from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome, Reply
+from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome, Reply, Throttling
 from kafkaproto.broker.requests.responses import Frame, charged_bytes, complete_fetch, encode, send, send_nothing
 from kafkaproto.broker.runtime.timers import Timer
 
 logger = logging.getLogger("kafkaproto.requests")
-
-
-class Throttling(Protocol):
-    """What a broker does with the outcome of a request."""
-
-    def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
-        """Charge the client, throttle it, encode the response and send it. forced: the rule that throttles the request, if one does."""
 
 
 def strategy(delays_responses: bool) -> Throttling:

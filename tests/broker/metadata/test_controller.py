@@ -11,8 +11,9 @@ import pytest
 
 from kafkaproto.broker.config.values import ClusterConfig, ConfigError
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.controller import Controller, topic_name_is_legal
+from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import NO_LEADER, BrokerState, Image, PartitionState
+from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.error_codes import ErrorCode
 
