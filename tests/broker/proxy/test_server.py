@@ -28,7 +28,7 @@ from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange
 from kafkaproto.trace.reading import Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.conformance.client import Closed, Connection
+from tests.support.conformance.client import Closed, SocketConnection
 from tests.support.pipeline.alike import assert_same
 from tests.support.pipeline.tables import rows
 from tests.support.proxied import proxied
@@ -48,16 +48,16 @@ def kinds(folder: Path) -> list[str]:
     return [entry.kind for entry in entries(folder) if isinstance(entry, Event)]
 
 
-def ask(connection: Connection, request: Any, version: int) -> Any:
+def ask(connection: SocketConnection, request: Any, version: int) -> Any:
     connection.send_bytes(connection.frame(request, version))
     found = connection.take(WAIT_SECONDS)
     assert found is not None
     return connection.decode(*found, 0.0).message
 
 
-def connect(address: str, client_id: str = "raw") -> Connection:
+def connect(address: str, client_id: str = "raw") -> SocketConnection:
     host, port = address.split(":")
-    return Connection(host, int(port), client_id)
+    return SocketConnection(host, int(port), client_id)
 
 
 def kafka_python(bootstrap: str) -> None:

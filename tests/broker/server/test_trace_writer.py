@@ -23,7 +23,7 @@ from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.testing import cluster
 from kafkaproto.trace.format import Event, Exchange, event
 from kafkaproto.trace.reading import Trace, files_of
-from tests.support.conformance.client import Connection
+from tests.support.conformance.client import SocketConnection
 
 PATIENCE_S = 30
 
@@ -127,7 +127,7 @@ def test_a_port_that_somebody_else_listens_on_first_is_told_as_one_in_use(
 def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:
     with cluster(topics={"t": 1}, trace=tmp_path / "deep" / "trace") as c:
         host, port = c.bootstrap.split(":")
-        connection = Connection(host, int(port), "me")
+        connection = SocketConnection(host, int(port), "me")
         connection.send_bytes(connection.frame(MetadataRequest([]), 9))
         assert connection.take(PATIENCE_S) is not None
     [path] = files_of(tmp_path / "deep" / "trace")
@@ -144,7 +144,7 @@ def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:
 def test_of_an_idle_broker_too_the_last_exchange_is_soon_in_the_file(tmp_path: Path) -> None:
     with cluster(trace=tmp_path) as c:
         host, port = c.bootstrap.split(":")
-        connection = Connection(host, int(port), "me")
+        connection = SocketConnection(host, int(port), "me")
         connection.send_bytes(connection.frame(MetadataRequest([]), 9))
         assert connection.take(PATIENCE_S) is not None
         until = time.monotonic() + PATIENCE_S
@@ -159,7 +159,7 @@ def test_what_was_flushed_outlives_kill_9(tmp_path: Path) -> None:
     assert process.stdout is not None
     try:
         host, port = process.stdout.readline().strip().split(":")
-        connection = Connection(host, int(port), "me")
+        connection = SocketConnection(host, int(port), "me")
         for _ in range(50):
             connection.send_bytes(connection.frame(MetadataRequest([]), 9))
             assert connection.take(PATIENCE_S) is not None

@@ -20,7 +20,7 @@ from kafkaproto.pipeline.trace.audit.rule import Tables as AuditedTables
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.conformance.client import Connection
+from tests.support.conformance.client import SocketConnection
 from tests.support.pipeline.alike import assert_same
 from tests.support.pipeline.exchanges import fetched, named, talk, versions
 from tests.support.pipeline.recorded import traffic, write
@@ -40,7 +40,7 @@ pytestmark = [
 ]
 
 
-def ask(connection: Connection, request: Any, version: int) -> Any:
+def ask(connection: SocketConnection, request: Any, version: int) -> Any:
     connection.send_bytes(connection.frame(request, version))
     found = connection.take(20)
     assert found is not None
@@ -86,7 +86,7 @@ def confluent(c: TestCluster) -> None:
 
 def raw(port: int) -> None:
     """Pipelined, without answers, by topic id, in sessions, large."""
-    one = Connection("127.0.0.1", port, "raw")
+    one = SocketConnection("127.0.0.1", port, "raw")
     ask(one, metadata(["t"]), 12)
     one.send_bytes(one.frame(produce("t", batch(b"x", b"y"), acks=0), 9) + one.frame(metadata(["t"]), 9))
     assert one.take(20) is not None

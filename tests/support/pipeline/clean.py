@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkaproto.testing import TestCluster, cluster
-from tests.support.conformance.client import Connection
+from tests.support.conformance.client import SocketConnection
 from tests.support.wire import batch, fetch, metadata, produce
 
 RATE = 20_000
@@ -27,7 +27,7 @@ def record(trace: Path) -> None:
         work(c)
 
 
-def ask(connection: Connection, request: Any, version: int) -> Any:
+def ask(connection: SocketConnection, request: Any, version: int) -> Any:
     connection.send_bytes(connection.frame(request, version))
     found = connection.take(20)
     assert found is not None
@@ -96,9 +96,9 @@ def _confluent(c: TestCluster) -> None:
 def _raw(c: TestCluster) -> None:
     leader = {index: c.partition("t", index).leader for index in (0, 1)}
 
-    def connect(client_id: str, index: int = 0) -> Connection:
+    def connect(client_id: str, index: int = 0) -> SocketConnection:
         host, port = c.bootstrap_servers[leader[index]].split(":")
-        return Connection(host, int(port), client_id)
+        return SocketConnection(host, int(port), client_id)
 
     raw = connect("w", 1)
     written = ask(raw, produce("t", batch(b"x" * TOO_MUCH_BYTES), partition=1), 9)
