@@ -46,7 +46,12 @@ class Timers:
         heapq.heappush(self._heap, (at_ms, self._sequence, timer))
         return timer
 
+    def earliest_entry_ms(self) -> int | None:
+        """Return a time before which nothing is due: the next deadline, or that of a cancelled timer whose entry is still there."""
+        return self._heap[0][0] if self._heap else None
+
     def next_deadline_ms(self) -> int | None:
+        """Return when to come back, None while no timer is set."""
         heap = self._heap
         while heap and heap[0][2].callback is None:
             heapq.heappop(heap)

@@ -59,9 +59,9 @@ class BrokerLoop:
     def leave(self, now_ms: int) -> None:
         """Do all that follows from it."""
         self._actions.run(now_ms)
-        # A deadline that was cancelled does not arm it anew: most are cancelled, and firing for nothing costs less.
-        deadline = self._timers.next_deadline_ms()
-        if deadline is not None and (self._armed_for is None or deadline < self._armed_for):
+        # A cancelled timer does not arm it anew: most are cancelled, and firing for nothing costs less.
+        earliest = self._timers.earliest_entry_ms()
+        if earliest is not None and (self._armed_for is None or earliest < self._armed_for):
             self._arm()
 
     def call(self, action: Callable[[], T]) -> T:
