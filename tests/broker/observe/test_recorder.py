@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafkaproto.api import codec
-from kafkaproto.broker.observe.recorder import LARGE_BYTES, Recorder
+from kafkaproto.broker.observe.packing import LARGE_BYTES
+from kafkaproto.broker.observe.recorder import Recorder
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.trace.format import Entry, Event

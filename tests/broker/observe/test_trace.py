@@ -12,7 +12,7 @@ import pytest
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.log.files import FileRange, MemoryBudget, open_temporary_file
 from kafkaproto.broker.network.connection import CLIENT_ENDED, SOCKET_GONE, THIS_SIDE
-from kafkaproto.broker.observe.recorder import _heads
+from kafkaproto.broker.observe.packing import heads
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.requests import throttling
 from kafkaproto.broker.runtime.clock import monotonic_ns
@@ -96,10 +96,10 @@ def test_of_a_file_that_somebody_has_cut_only_what_is_there_is_recorded(size: in
     stored = batch(b"x" * size)
     os.pwrite(file.fileno(), 2 * stored, 0)
     whole = FileRange(file, 0, 2 * len(stored))
-    assert _heads(whole) == batch_heads(2 * stored)
+    assert heads(whole) == batch_heads(2 * stored)
     for left in (1, HEADER_BYTES):
         os.ftruncate(file.fileno(), len(stored) + left)
-        assert _heads(whole)[:HEADER_BYTES] == stored[:HEADER_BYTES] and len(_heads(whole)) <= 2 * HEADER_BYTES
+        assert heads(whole)[:HEADER_BYTES] == stored[:HEADER_BYTES] and len(heads(whole)) <= 2 * HEADER_BYTES
 
 
 def test_other_requests_are_recorded_byte_for_byte(bench: Bench) -> None:
