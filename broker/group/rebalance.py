@@ -118,7 +118,7 @@ class Rebalance:
         group.owing_sync.clear()
         _stop_sync_timer_if_settled(group)
         is_first = group.is_in(GroupState.EMPTY)
-        self._move(group, GroupState.PREPARING_REBALANCE, now_ms)
+        _move(self._events, group, GroupState.PREPARING_REBALANCE, now_ms)
         if is_first:
             group.initial_join = True
             group.new_member_added = False
@@ -174,7 +174,7 @@ class Rebalance:
             self._wait_for_joins(group, now_ms, at_least_ms=1)
             return
         group.start_generation(now_ms)
-        self._report(group, now_ms)
+        _report(self._events, group, now_ms)
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self._tell_the_members(group, now_ms)
 
@@ -206,7 +206,7 @@ class Rebalance:
             member.assignment = assignments.get(member.member_id, b"")
             result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
             self._answer_sync_and_expect_life(group, member, result, now_ms)
-        self._move(group, GroupState.STABLE, now_ms)
+        _move(self._events, group, GroupState.STABLE, now_ms)
 
     # Answers and timeouts
 
@@ -254,15 +254,15 @@ class Rebalance:
         for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
             cancel(timer)
         group.pending.clear()
-        self._move(group, GroupState.DEAD, now_ms)
+        _move(self._events, group, GroupState.DEAD, now_ms)
 
-    # What observers see
 
-    def _move(self, group: Group, state: GroupState, now_ms: int) -> None:
-        group.move_to(state, now_ms)
-        self._report(group, now_ms)
+def _move(events: Events, group: Group, state: GroupState, now_ms: int) -> None:
+    group.move_to(state, now_ms)
+    _report(events, group, now_ms)
 
-    def _report(self, group: Group, now_ms: int) -> None:
-        if self._events.group_changed is not None:
-            members = tuple(group.members)
-            self._events.group_changed(group.group_id, group.state.value, members, group.generation_id, now_ms)
+
+def _report(events: Events, group: Group, now_ms: int) -> None:
+    if events.group_changed is not None:
+        members = tuple(group.members)
+        events.group_changed(group.group_id, group.state.value, members, group.generation_id, now_ms)

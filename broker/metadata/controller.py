@@ -12,6 +12,7 @@ from random import Random
 from kafkaproto.broker.config.values import ClusterConfig, check_topic_settings
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
+from kafkaproto.broker.metadata.election import among_the_living
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
@@ -73,26 +74,12 @@ class Controller:
     def _review(self, topics: Iterable[Topic]) -> None:
         changed = {}
         for topic in topics:
-            partitions = tuple(self._without_the_dead(topic, p) for p in topic.partitions)
+            unclean = bool(self._config.topic_value(-1, topic.configs, "unclean.leader.election.enable"))
+            partitions = tuple(among_the_living(self.image, p, unclean) for p in topic.partitions)
             if partitions != topic.partitions:
                 changed[topic.name] = replace(topic, partitions=partitions)
         if changed:
             self._follow(self.image.with_topics(changed), tuple(changed))
-
-    def _without_the_dead(self, topic: Topic, p: PartitionState) -> PartitionState:
-        alive = self.image.is_alive
-        isr = tuple(r for r in p.isr if alive(r)) or p.isr[:1]
-        if alive(p.leader) and p.leader in isr:
-            return p if isr == p.isr else replace(p, isr=isr, partition_epoch=p.partition_epoch + 1)
-        leader = next((r for r in p.replicas if r in isr and alive(r)), NO_LEADER)
-        if leader == NO_LEADER and self._config.topic_value(-1, topic.configs, "unclean.leader.election.enable"):
-            leader = next((r for r in p.replicas if alive(r)), NO_LEADER)
-            isr = (leader,) if leader != NO_LEADER else isr
-        if leader == p.leader and isr == p.isr:
-            return p
-        return replace(
-            p, isr=isr, leader=leader, leader_epoch=p.leader_epoch + 1, partition_epoch=p.partition_epoch + 1
-        )
 
     # ---- topics --------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,25 @@
+"""Who leads a partition, and who is in sync, once brokers have stopped or come back (`PartitionChangeBuilder` in Kafka)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
+
+
+def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
+    """Return a partition whose leader and in-sync replicas are alive, as far as it has such.
+
+    unclean: a replica that is not in sync may lead if no other is alive (unclean.leader.election.enable).
+    """
+    alive = image.is_alive
+    isr = tuple(r for r in p.isr if alive(r)) or p.isr[:1]
+    if alive(p.leader) and p.leader in isr:
+        return p if isr == p.isr else replace(p, isr=isr, partition_epoch=p.partition_epoch + 1)
+    leader = next((r for r in p.replicas if r in isr and alive(r)), NO_LEADER)
+    if leader == NO_LEADER and unclean:
+        leader = next((r for r in p.replicas if alive(r)), NO_LEADER)
+        isr = (leader,) if leader != NO_LEADER else isr
+    if leader == p.leader and isr == p.isr:
+        return p
+    return replace(p, isr=isr, leader=leader, leader_epoch=p.leader_epoch + 1, partition_epoch=p.partition_epoch + 1)
