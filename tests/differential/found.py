@@ -75,4 +75,12 @@ FOUND = {
             ("list_offsets", {"version": 7, "topic": TOPIC, "partition": 0, "timestamp": -3, "epoch": -1, "isolation": 0, "replica_id": -1}),
         ),
     ),
+    "a leader is no follower of its own partition": Conversation(
+        3,
+        {"max.message.bytes": "300"},
+        (
+            ("stop", {"who": "leader"}),
+            _fetch(10, {**_asked(1, 1, 100), "epoch": 0}, _asked(0, 1, 200, last_epoch=1), min_bytes=1, replica_id=1, rack="r1"),
+        ),
+    ),
 }  # fmt: skip
