@@ -19,7 +19,7 @@ help:
 	@echo "make test      the fast tests, which need only Python: every rule, in three minutes (ARGS=\"...\" adds options of pytest)"
 	@echo "make test-all  every test: also the Java oracle, a real Kafka, Spark, a browser, and the slow ones"
 	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
-	@echo "make long      the parts that take hours, in full: 50,000 seeds, 2,000 conversations; writes LONG.md (ARGS=\"--seeds N\", \"--minutes N\")"
+	@echo "make long      the parts that take hours and are missing: 10,000 seeds, 2,000 conversations, ...; writes LONG.md (ARGS=--list, ARGS='--minutes N')"
 	@echo "make fuzz      coverage-guided fuzzing of the codec for SECONDS (1200); what it finds new goes into tests/fuzz/corpus"
 	@echo "make check     format, lint, types, import contracts, generated code, rules"
 	@echo "make generate  write kafkaproto/messages from schemas/"
@@ -83,7 +83,7 @@ conformance: needs-java $(VENV)/.installed-all
 	@$(BIN)/python -m tests.conformance.card $(if $(RIVALS),--subjects ours-kafka$(comma)ours-kafka-manual$(comma)ours-kip-manual$(comma)real$(comma)kfake$(comma)librdkafka-mock) $(ARGS)
 
 long: needs-java $(VENV)/.installed-all
-	$(BIN)/python -m tests.long $(ARGS)
+	$(BIN)/python -m tests.long_run $(ARGS)
 
 fuzz: SECONDS ?= 1200
 fuzz: $(STAMP)

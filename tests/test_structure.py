@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifacts")
+HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifacts", "long_run")
 """Folders of `tests/` with modules of their own: the helpers, and programs that tests also run."""
 PROGRAMS = {
     "tests/clients/long_quotas.py",
     "tests/conformance/card.py",
     "tests/distribution.py",
-    "tests/long.py",
     "tests/not_done.py",
     "tests/rules.py",
     "tests/testing_api.py",

@@ -2,7 +2,7 @@
 
 And what kafka-configs prints of Apache Kafka, which `make test-all` expects of ours.
 
-usage: python -m tests.clients.long_quotas      (`quota_runs` is for tests/long.py)
+usage: python -m tests.clients.long_quotas      (parts of tests/long_run)
 """
 
 from __future__ import annotations
@@ -33,16 +33,8 @@ ONE: list[Who] = [("producer", "confluent-kafka")]
 TOLERANCE, POINTS, LONG_TOLERANCE = 0.03, 0.05, 0.05
 
 
-def quota_runs() -> tuple[list[str], bool]:
-    """(lines of a report, whether all held). Takes seven minutes."""
-    lines, good = [], True
-    for line, holds in [_configs(), *_beside_kafka(), *_long()]:
-        lines.append(f"- {line}" if holds else f"- **does not hold:** {line}")
-        good &= holds
-    return lines, good
-
-
-def _configs() -> tuple[str, bool]:
+def configs() -> tuple[str, bool]:
+    """Return what kafka-configs prints of Kafka, held against what is expected of ours: (line, whether it holds)."""
     kafka = RealKafka("default")
     try:
         said = talk("{}:{}".format(*kafka.bootstrap[0]))
@@ -52,7 +44,8 @@ def _configs() -> tuple[str, bool]:
     return f"kafka-configs: of {asked} commands Kafka {KAFKA_VERSION} answers all as ours", said == CONVERSATION
 
 
-def _beside_kafka() -> Iterator[tuple[str, bool]]:
+def beside_kafka() -> Iterator[tuple[str, bool]]:
+    """Yield (line, whether it holds) for each client under a quota, for 30 seconds on ours and on Kafka."""
     theirs = against_kafka(SECONDS, EVERYBODY)
     with against_ours(SECONDS, EVERYBODY) as ours:
         for who in EVERYBODY:
@@ -66,7 +59,8 @@ def _compared(ours: Ours, theirs: Run, who: Who) -> tuple[str, bool]:
     return text, holds and abs(here - there) <= POINTS and theirs.numbers == list(range(len(theirs.numbers)))
 
 
-def _long() -> Iterator[tuple[str, bool]]:
+def for_long() -> Iterator[tuple[str, bool]]:
+    """Yield (line, whether it holds) for one client on ours, for 300 seconds."""
     with against_ours(LONG_SECONDS, ONE) as ours:
         line, holds = _judged(ours, ONE[0], LONG_SECONDS)
         charged = bytes_within(ours.charges(ONE[0]), LONG_SECONDS * 1000) / (QUOTA * LONG_SECONDS)
@@ -95,8 +89,10 @@ def _judged(ours: Ours, who: Who, seconds: int) -> tuple[str, bool]:
 
 
 def main() -> int:
-    lines, good = quota_runs()
-    sys.stdout.write("\n".join(lines) + "\n")
+    good = True
+    for line, holds in (configs(), *beside_kafka(), *for_long()):
+        sys.stdout.write(f"{'' if holds else 'does not hold: '}{line}\n")
+        good &= holds
     return 0 if good else 1
 
 

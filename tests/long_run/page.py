@@ -1,0 +1,39 @@
+"""LONG.md: what the parts of the long run came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tests.long_run.parts import ROOT, Result
+
+PAGE = ROOT / "LONG.md"
+HEAD = """# The long run
+
+Written by `make long` (`python -m tests.long_run`) from the results in `tests/long_run/results/`, one file for each part with its commit.
+A part counts while `broker/` and `kafkaproto/` are unchanged since; `make long` does the parts that do not count, and says which they are.
+"""
+
+
+def page(names: Sequence[str], results: Mapping[str, Result]) -> str:
+    """Return the page. names: of all parts, in their order."""
+    return "\n".join([HEAD, *_lines(names, results)]) + "\n"
+
+
+def _lines(names: Sequence[str], results: Mapping[str, Result]) -> Iterator[str]:
+    there = [name for name in names if name in results]
+    commits = sorted({results[name].commit for name in there})
+    yield f"{len(there)} of {len(names)} parts are done, at {', '.join(commits) or 'no commit'}.\n"
+    for name in names:
+        result = results.get(name)
+        if result is None:
+            yield f"- {name}: not done."
+            continue
+        yield f"- {name}, {result.commit}, {result.date}, {result.seconds} s:"
+        for finding in result.findings:
+            yield f"  - {finding.line}." if finding.holds else f"  - **does not hold:** {finding.line}"
+
+
+def write_page(names: Sequence[str], results: Mapping[str, Result], path: Path = PAGE) -> None:
+    """Write LONG.md."""
+    path.write_text(page(names, results))

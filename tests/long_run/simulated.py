@@ -1,0 +1,58 @@
+"""Many seeds of the simulation, and what they came to."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+
+from tests.simulation.run import Broken, simulate
+
+PROCESSES = 2
+AT_ONCE = 10
+
+
+@dataclass
+class Simulated:
+    """limited_ms: virtual time in which somebody had a quota. broken: seed to its conversation."""
+
+    held: int = 0
+    operations: int = 0
+    virtual_ms: int = 0
+    limited_ms: int = 0
+    throttles: int = 0
+    broken: dict[int, str] = field(default_factory=dict)
+
+    def add(self, other: Simulated) -> None:
+        self.held += other.held
+        self.operations += other.operations
+        self.virtual_ms += other.virtual_ms
+        self.limited_ms += other.limited_ms
+        self.throttles += other.throttles
+        self.broken |= other.broken
+
+
+def seeds(first: int, count: int) -> Simulated:
+    """Simulate some seeds, one after the other."""
+    done = Simulated()
+    for seed in range(first, first + count):
+        try:
+            outcome = simulate(seed)
+        except Broken as broken:
+            done.broken[seed] = str(broken)
+        else:
+            throttles = outcome.throttles.total()
+            done.add(Simulated(1, outcome.operations, outcome.virtual_ms, outcome.limited_ms, throttles))
+    return done
+
+
+def many_seeds(first: int, count: int) -> Simulated:
+    """Simulate seeds on all cores."""
+    done = Simulated()
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        parts = [
+            pool.submit(seeds, begin, min(AT_ONCE, first + count - begin))
+            for begin in range(first, first + count, AT_ONCE)
+        ]
+        for part in parts:
+            done.add(part.result())
+    return done

@@ -1,0 +1,59 @@
+"""Which parts of the long run count, and that the committed page is what they came to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.long_run import parts
+from tests.long_run.page import PAGE, page
+from tests.long_run.parts import Finding, Part, Result, all_parts, done, missing, read, write
+
+HERE, ELSEWHERE = {"broker": "b1", "kafkaproto": "k1"}, {"broker": "b2", "kafkaproto": "k1"}
+
+
+def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
+    return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
+
+
+def test_a_part_counts_while_what_it_proves_is_unchanged_and_it_holds() -> None:
+    all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
+    results = {
+        "kept": result("kept"),
+        "changed": result("changed", at=ELSEWHERE),
+        "broken": result("broken", Finding("it is so", True), Finding("it is not", False)),
+    }
+    assert [part.name for part in missing(all_of_them, results, HERE)] == ["changed", "broken", "new"]
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
+    told = result("one", Finding("it is not", False))
+    write(told, tmp_path)
+    assert read(tmp_path) == {"one": told}
+
+
+def test_a_part_that_is_done_has_its_commit() -> None:
+    told = done(Part("one", lambda: [Finding("it is so", True)]), "abc1234", HERE)
+    assert (told.name, told.commit, told.trees) == ("one", "abc1234", HERE)
+    assert told.findings == [Finding("it is so", True)] and told.holds
+
+
+def test_the_page_says_what_is_missing_and_what_does_not_hold() -> None:
+    bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
+    text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad})
+    assert "2 of 3 parts are done, at abc1234, def5678." in text
+    assert "- good, abc1234, 2026-11-22, 7 s:\n  - it is so.\n" in text
+    assert "  - **does not hold:** it is not\n" in text and "- new: not done.\n" in text
+
+
+def test_the_parts_are_all_seeds_and_all_conversations_once() -> None:
+    names = [part.name for part in all_parts()]
+    assert len(names) == len(set(names))
+    assert sum(name.startswith("simulation-") for name in names) * parts.SEEDS_OF_A_PART == parts.SEEDS == 10_000
+    assert sum(name.startswith("conversations-0") for name in names) * parts.CONVERSATIONS_OF_A_PART == 2_000
+
+
+def test_the_committed_page_is_that_of_the_committed_results_and_holds() -> None:
+    results = read()
+    assert [name for name, one in results.items() if not one.holds] == []
+    assert PAGE.read_text() == page([part.name for part in all_parts()], results)
