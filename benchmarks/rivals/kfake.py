@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from benchmarks.rivals.jars import cache_folder
 
@@ -24,7 +25,7 @@ def built() -> str:
             "GOCACHE": str(cache_folder() / "go-build"),
             "GOFLAGS": "-modcacherw",
         }
-        go = {"cwd": folder, "check": True, "capture_output": True, "env": {**os.environ, **caches}}
+        go: dict[str, Any] = {"cwd": folder, "check": True, "capture_output": True, "env": {**os.environ, **caches}}
         shutil.copy(MAIN, folder / "main.go")
         if not (folder / "go.mod").exists():
             subprocess.run(["go", "mod", "init", "rival"], **go)

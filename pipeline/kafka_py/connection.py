@@ -22,7 +22,7 @@ from kafkaproto.pipeline.kafka_py.scram import Scram, ScramError
 from kafkaproto.pipeline.kafka_py.security import PLAIN, Security, secured
 from kafkaproto.versions import VersionRange
 
-SPOKEN = {
+SPOKEN: dict[int, VersionRange] = {
     # below: no creation of topics can be refused; record batches without what is read here
     # above: topics would have to be named by id
     ApiKey.PRODUCE: VersionRange(3, 12),

@@ -19,7 +19,11 @@ from kafkaproto.pipeline.kafka_py.planning import Beginning, Planner
 from kafkaproto.pipeline.kafka_py.reader import RangePartition, read_range
 
 try:
-    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+    from pyspark.sql.streaming.datasource import (  # type: ignore[import-not-found]
+        ReadAllAvailable,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
 except ImportError:  # before 4.2
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]

@@ -19,10 +19,10 @@ from kafkaproto.pipeline.kafka_py.producing import Producer
 from kafkaproto.records.record import NewRecord
 
 try:
-    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter  # type: ignore[attr-defined]
 except ImportError:  # before 4.1, where Spark looks for the batch writer's class in streams, too
 
-    class DataSourceStreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):  # type: ignore[no-redef]
+    class DataSourceStreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):  # type: ignore[no-redef,misc]
         """A stream's writer that is given Arrow batches."""
 
 
@@ -67,7 +67,7 @@ class KafkaWriter(DataSourceArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None: ...
 
 
-class KafkaStreamWriter(DataSourceStreamArrowWriter):
+class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     """The same for each micro-batch."""
 
     def __init__(self, settings: SinkSettings) -> None:

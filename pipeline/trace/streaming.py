@@ -28,7 +28,7 @@ from kafkaproto.trace.format import SUFFIX, TraceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
 EVERY = "10 seconds"

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import struct
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kafkaproto.client import key_of, read_response, request_frame
 from kafkaproto.frame import LENGTH_BYTES
@@ -154,7 +154,7 @@ async def serving(**arguments: Any) -> AsyncIterator[tuple[AsyncTestCluster, Raw
 
 def channels(cluster: AsyncTestCluster) -> list[Channel]:
     """The sockets that the cluster holds open."""
-    return list(cluster.server.loop._channels)
+    return cast("list[Channel]", list(cluster.server.loop._channels))
 
 
 async def until(condition: Any, seconds: float = PATIENCE_SECONDS) -> None:

@@ -60,7 +60,8 @@ class SlowFollower:
     def run(self, limit_ms: int = 10**9) -> list[tuple[int, int]]:
         """(when, bytes) of every answer that brought records; the last one ends it."""
         leader, follower = (SlowSimpleRate(self.samples, self.window_ms) for _ in range(2))
-        now, place, brought = 0, 0, []
+        now, place = 0, 0
+        brought: list[tuple[int, int]] = []
         lag: int | None = None
         asked = told = False
         while now < limit_ms:

@@ -119,7 +119,7 @@ def confluent_consumer(job: Job) -> Run:
             message = consumer.poll(0.1)
             if message is not None:
                 assert message.error() is None
-                run.took(number_in(message.value()))
+                run.took(number_in(message.value() or b""))
     finally:
         consumer.close()
     return run

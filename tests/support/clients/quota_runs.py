@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -72,7 +73,8 @@ def against_ours(seconds: float, everybody: list[Who]) -> Iterator[Ours]:
         for number in range(_needed(seconds)):
             kafka.produce(TO_READ, [value(number, REQUEST_BYTES)])
         for role, library in everybody:
-            kafka.set_quota(client_id=name_of((role, library)), **{ROLES[role][1]: QUOTA})
+            bytes_per_second: dict[str, Any] = {ROLES[role][1]: QUOTA}
+            kafka.set_quota(client_id=name_of((role, library)), **bytes_per_second)
             if role == "producer":
                 kafka.create_topic(name_of((role, library)))
         yield Ours(kafka, _run(kafka.bootstrap, seconds, everybody))

@@ -12,8 +12,9 @@ from kafkaproto.api import APIS, codec
 from kafkaproto.generator import SCHEMAS
 from kafkaproto.generator.spec import Message as Definition
 from kafkaproto.generator.spec import load, snake_case
-from kafkaproto.header import REQUEST_HEADERS, RESPONSE_HEADERS
+from kafkaproto.header import REQUEST_HEADERS
 from kafkaproto.message import Message
+from kafkaproto.messages.response_header import LAYOUTS as RESPONSE_HEADERS
 
 
 class Entry(NamedTuple):

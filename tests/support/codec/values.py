@@ -16,7 +16,15 @@ EDGES = (126, 127, 128)
 FAR_EDGES = (16382, 16383, 16384)
 """Lengths around which a varint of length or of length plus one needs a byte more."""
 
-TEXTS = ("", "a", "topic-1", "ä" * 40, "日本語", "🙂" * 3, "\x00\x7f\x80\u07ff\u0800\ud7ff\ue000\uffff\U0010ffff")
+TEXTS: tuple[str, ...] = (
+    "",
+    "a",
+    "topic-1",
+    "ä" * 40,
+    "日本語",
+    "🙂" * 3,
+    "\x00\x7f\x80\u07ff\u0800\ud7ff\ue000\uffff\U0010ffff",
+)
 TEXTS += ('"\\/\n\t\r\u2028', *("x" * length for length in EDGES))
 LONG_TEXTS = tuple("l" * length for length in (*EDGES, *FAR_EDGES, 32766, 32767))
 BLOBS = (b"", b"\x00", b"\x7f", bytes(range(256)), *(b"\xff" * length for length in EDGES))
@@ -106,9 +114,9 @@ class Values:
         if self.shape == "wide":
             return self.random.choice(EDGES) if self.depth == 0 else 1
         if self.shape == "long":
-            return self.random.choice((*EDGES, FAR_EDGES[-1])) if isinstance(array.item, FixedWidth) else 1
+            return int(self.random.choice((*EDGES, FAR_EDGES[-1]))) if isinstance(array.item, FixedWidth) else 1
         if isinstance(array.item, FixedWidth):
-            return self.random.choice((0, 1, 3, 16, 17, *(EDGES if self.depth == 0 else ())))
+            return int(self.random.choice((0, 1, 3, 16, 17, *(EDGES if self.depth == 0 else ()))))
         return self.random.choice((0, 1, 1, 2, 3) if self.depth < 2 else (0, 1, 1, 2))
 
     def scalar(self, wire_type: FixedWidth) -> Any:

@@ -49,7 +49,7 @@ class LibrdkafkaMock(Foreign):
 
         self._client: Any = AdminClient({"test.mock.num.brokers": "1"})
         [broker] = self._client.list_topics(timeout=10).brokers.values()
-        super().__init__([(broker.host, broker.port)] * 2, "kafka", "librdkafka-mock")
+        super().__init__([(str(broker.host), broker.port)] * 2, "kafka", "librdkafka-mock")
         assert broker.id == self.first_id
 
     def stop(self) -> None:

@@ -5,7 +5,7 @@ Beside it what several of them do: hold a follower and play it (N-12), make anot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -275,7 +275,7 @@ def end_of_epoch(
 
 
 def alter_quotas(
-    subject: Subject, *changes: tuple[Entity, dict[str, float | None]], validate_only: bool = False
+    subject: Subject, *changes: tuple[Entity, Mapping[str, float | None]], validate_only: bool = False
 ) -> list[Any]:
     """One entry per change: entity to values, None removes one; the entries of the answer."""
     entries = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -285,4 +285,5 @@ class OursManual(Ours):
         self.cluster.set_request_cost(api, 0)
 
     def _is_sending(self) -> bool:
-        return any(channel._sending is not None for channel in self.cluster.server.loop._channels)
+        channels: Iterable[Any] = self.cluster.server.loop._channels
+        return any(channel._sending is not None for channel in channels)

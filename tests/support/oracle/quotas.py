@@ -19,27 +19,33 @@ class QuotaOracle(Process):
 
     def rates(self, samples: int, window_ms: int, cap_ms: int, steps: Sequence[Step]) -> list[list[float]]:
         """A sensor's [rate, window in ms, throttle in ms, capped] after each [time, value, bound]."""
-        return self._ask("rate", samples=samples, window_ms=window_ms, cap_ms=cap_ms, steps=steps)
+        told: list[list[float]] = self._ask("rate", samples=samples, window_ms=window_ms, cap_ms=cap_ms, steps=steps)
+        return told
 
     def tokens(self, samples: int, window_ms: int, steps: Sequence[Step]) -> list[list[float]]:
         """A bucket's [tokens, throttle in ms or -1] after each [time, value, bound, strict]."""
-        return self._ask("bucket", samples=samples, window_ms=window_ms, steps=steps)
+        told: list[list[float]] = self._ask("bucket", samples=samples, window_ms=window_ms, steps=steps)
+        return told
 
     def client_quotas(self, samples: int, window_seconds: int, kind: str, steps: Sequence[Step]) -> list[int]:
         """Throttle times that a ClientQuotaManager gives. kind: Produce, Fetch."""
-        return self._ask("client", samples=samples, window_seconds=window_seconds, type=kind, steps=steps)
+        told: list[int] = self._ask("client", samples=samples, window_seconds=window_seconds, type=kind, steps=steps)
+        return told
 
     def mutation_quotas(self, samples: int, window_seconds: int, steps: Sequence[Step]) -> list[list[Any]]:
         """[refused, throttle in ms] that a ControllerMutationQuotaManager gives."""
-        return self._ask("mutation", samples=samples, window_seconds=window_seconds, steps=steps)
+        told: list[list[Any]] = self._ask("mutation", samples=samples, window_seconds=window_seconds, steps=steps)
+        return told
 
     def connection_quotas(self, samples: int, window_seconds: int, steps: Sequence[Step]) -> list[int]:
         """For how long ConnectionQuotas throttles an address at each connect."""
-        return self._ask("connection", samples=samples, window_seconds=window_seconds, steps=steps)
+        told: list[int] = self._ask("connection", samples=samples, window_seconds=window_seconds, steps=steps)
+        return told
 
     def entities(self, steps: Sequence[Step]) -> list[list[Any]]:
         """What the controller answers to each AlterClientQuotas, and a broker to each DescribeClientQuotas."""
-        return self._ask("entities", steps=steps)
+        told: list[list[Any]] = self._ask("entities", steps=steps)
+        return told
 
     def replication_quota(self, samples: int, window_seconds: int, steps: Sequence[Step]) -> list[tuple[bool, float]]:
         """(exceeded, rate) of a ReplicationQuotaManager at each look."""

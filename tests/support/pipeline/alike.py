@@ -13,7 +13,15 @@ from tests.support.pipeline.tables import rows
 COMPARED = ("requests", "partitions", "batches")
 TIMES = {"hour", "received_ns", "handled_ns", "ready_ns", "sent_ns", "begun_ns"}
 NUMBERS = {"run", "seq", "conn"}
-REQUEST = ("broker", "client_id", "software", "api_version", "correlation_id", "bytes_in", "transactional_id")
+REQUEST: tuple[str, ...] = (
+    "broker",
+    "client_id",
+    "software",
+    "api_version",
+    "correlation_id",
+    "bytes_in",
+    "transactional_id",
+)
 REQUEST += ("api", "acks", "max_bytes", "min_bytes", "max_wait_ms", "isolation", "session_id", "session_epoch", "rack")
 """Columns that need no answer."""
 

@@ -26,6 +26,9 @@ PEM = Path(__file__).with_name("localhost.pem")
 CERTIFICATE = PEM.read_text().partition("-----BEGIN CERTIFICATE")
 
 
+SASL: dict[int, tuple[int, int]] = {ApiKey.SASL_HANDSHAKE: (0, 1), ApiKey.SASL_AUTHENTICATE: (0, 2)}
+
+
 @dataclass
 class Broker:
     """Answers requests of one connection after the other. versions: of each API that it speaks."""
@@ -87,9 +90,6 @@ class Broker:
             code = 0 if right else ErrorCode.SASL_AUTHENTICATION_FAILED
             return SaslAuthenticateResponse(code, None if right else "go away")
         return MetadataResponse(cluster_id="here")
-
-
-SASL = {ApiKey.SASL_HANDSHAKE: (0, 1), ApiKey.SASL_AUTHENTICATE: (0, 2)}
 
 
 @contextmanager

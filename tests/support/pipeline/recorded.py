@@ -57,7 +57,7 @@ def life() -> list[Entry]:
     writer, first, second = (cluster.connect(client_id=name) for name in ("w", "a", "b"))
     for client in (writer, first, second):
         client.ask(ApiVersionsRequest("its name", "1.2"), 3)
-    by_id = {"topic_ids": {"": topic_id}, "version": 13}
+    by_id: dict[str, Any] = {"topic_ids": {"": topic_id}, "version": 13}
     sessions = [
         client.ask(fetch(("", 0, 0), ("", 1, 0), session=(0, 0), **by_id), 13).session_id for client in (first, second)
     ]
