@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifacts", "long_run")
+HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifacts", "long_run", "mutations")
 """Folders of `tests/` with modules of their own: the helpers, and programs that tests also run."""
 PROGRAMS = {
     "tests/clients/long_quotas.py",
