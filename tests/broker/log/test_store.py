@@ -14,6 +14,7 @@ import pytest
 
 from kafkaproto.broker.log import files
 from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.index import INTERVAL_BYTES
 from kafkaproto.broker.log.named_files import FEWEST_OPEN, FilePool, SegmentFolder
 from kafkaproto.broker.log.store import SMALL_SEGMENT_BYTES, FileRange, MemoryBudget, Store
 
@@ -154,6 +155,17 @@ def test_dropping_gives_whole_segments_back_and_no_part_of_one() -> None:
     assert store.append(b"y") == 400_000
 
 
+def test_dropped_segments_leave_no_entries_in_the_index() -> None:
+    store = Store(MemoryBudget(PLENTY), segment_bytes=2 * INTERVAL_BYTES)
+    for offset in range(10):
+        store.index.add(store.append(b"x" * INTERVAL_BYTES), offset, offset)
+    store.drop_before(6 * INTERVAL_BYTES)
+    assert len(store.index) == 4
+    assert store.index.floor(store.start_position, store.end_position, 7) == 7 * INTERVAL_BYTES
+    store.drop_before(store.end_position)
+    assert len(store.index) == 0
+
+
 def test_a_range_that_is_being_sent_outlives_its_segment_and_then_returns_its_memory() -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget)
@@ -200,6 +212,21 @@ def test_a_full_disk_is_a_storage_error_and_nothing_was_appended(monkeypatch: py
     assert store.end_position == 1000
     assert store.append(b"c" * 10) == 1000
     assert content(store, 990, 20) == b"a" * 10 + b"c" * 10
+
+
+def test_a_named_file_that_cannot_be_created_is_a_storage_error_and_then_can(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.touch()  # a file where the folder should be
+    store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))
+    store.flush()
+    with pytest.raises(StorageError, match="cannot append 5 bytes"):
+        store.append(b"hello")
+    assert store.end_position == 0
+    folder.unlink()
+    assert store.append(b"hello") == 0
+    assert content(store, 0, 5) == b"hello"
+    store.close()
+    assert list(folder.iterdir()) == []
 
 
 def test_a_write_that_the_kernel_cuts_short_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
