@@ -73,6 +73,14 @@ def test_exempt_requests_are_counted_apart_and_never_wait() -> None:
     assert q.exempt_request_time.peek(0) == 500
 
 
+@pytest.mark.rule("T-3", "Q-15")
+@pytest.mark.parametrize(("acks", "exempt_percent"), [(0, 50), (1, 0), (-1, 0)])
+def test_only_the_time_of_acks_0_is_counted_as_exempt(acks: int, exempt_percent: float) -> None:
+    q = quotas(produce=1000, request=1)
+    charge_produce(q, "u", "c", 10, 500, acks, 0)
+    assert q.exempt_request_time.peek(0) == exempt_percent
+
+
 @pytest.mark.rule("T-4")
 def test_a_throttled_fetch_gets_its_bytes_back() -> None:
     q = quotas(fetch=1000)
