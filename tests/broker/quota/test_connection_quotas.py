@@ -310,6 +310,20 @@ def test_throttled_by_its_address_a_caller_is_held_unserved_then_closed_and_not_
 
 
 @pytest.mark.rule("W-13")
+def test_a_held_caller_is_closed_once_when_the_broker_stops() -> None:
+    cluster = cluster_with(quota_window_num="2")
+    limit_ip(cluster, HOME, 1)
+    held = [cluster.connect() for _ in range(2)][1]
+    stopped_ms = cluster.now_ms
+    cluster.state.stop_broker(0)
+    assert (held.served_ms, held.closed_ms) == (None, stopped_ms)
+    cluster.state.start_broker(0)
+    cluster.advance(10_000)
+    cluster.state.stop_broker(0)
+    assert held.closed_ms == stopped_ms
+
+
+@pytest.mark.rule("W-13")
 def test_other_addresses_are_served_and_the_default_is_for_each_that_has_no_quota_of_its_own() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, None, 1)
