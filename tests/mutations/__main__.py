@@ -87,7 +87,7 @@ def _column(options: argparse.Namespace, revision: str) -> results.Column:
     kept = results.load().get(options.column)
     if kept and revision and kept["revision"] == revision:
         return kept
-    command = f"python -m tests.mutations --rev {options.rev} --column {options.column}"
+    command = f"python -m tests.mutations --rev {revision} --column {options.column}"
     return {"revision": revision, "command": command, "sites": 0, "seeds": {}}
 
 
