@@ -27,7 +27,7 @@ class FilePool:
     def __init__(self, budget: MemoryBudget, limit: int | None = None) -> None:
         self._budget = budget
         self._limit = max(FEWEST_OPEN, budget.file_limit if limit is None else limit)
-        self.delays_responses = False
+        self.keeps_segments = False
         """While this is set, no segment is given back: the next process could not know that it is not needed."""
         self._open: OrderedDict[Path, tuple[SegmentFile, Callable[[Path], None]]] = OrderedDict()
 

@@ -260,7 +260,7 @@ class Store:
 
     def drop_before(self, position: int) -> None:
         """Drop the whole segments before `position`; a range of them that is being sent stays readable."""
-        if self.folder is not None and self.folder.pool.delays_responses:
+        if self.folder is not None and self.folder.pool.keeps_segments:
             return
         if self.end_position <= position and not self.last.has_leftover:
             self.roll()

@@ -58,7 +58,7 @@ class MetadataLog:
             self._refuse_to_forget()
         self.life = self.left.life + 1
         self._is_open = False
-        self._owes = False
+        self._rewrite_due = False
         self._written_anew_bytes = 0
         if self._facts.cut_bytes:
             self._cut(f"{self._facts.cut_bytes} bytes of the last fact, which was not whole")
@@ -118,13 +118,13 @@ class MetadataLog:
         """Remember this. Raises StorageError; then nothing must change."""
         if not self._is_open:
             return
-        if self._owes:
+        if self._rewrite_due:
             self._write_anew()
         self._facts.append(fact)
         grown = self._facts.size_bytes - self._written_anew_bytes
         if grown > max(LEAST_GROWTH_BYTES, self._written_anew_bytes):
             # What was just noted has not happened yet: the facts are written anew with the next one.
-            self._owes = True
+            self._rewrite_due = True
 
     def note_or_refuse(self, fact: MetadataRecord) -> None:
         """The same for what clients ask for. Raises KafkaError 56."""
@@ -138,13 +138,13 @@ class MetadataLog:
         try:
             self.note(fact)
         except StorageError as error:
-            self._owes = self._pool.delays_responses = True
+            self._rewrite_due = self._pool.keeps_segments = True
             logger.error("data directory %s: %s", self.directory.path, error)
 
     @property
     def lacks(self) -> bool:
         """Whether something has happened that could not be noted. Until it is, no segment's file goes: the facts still tell of it."""
-        return self._pool.delays_responses
+        return self._pool.keeps_segments
 
     def settle(self) -> None:
         """Records are about to be appended: an election that could not be noted is, first. Raises StorageError; then nothing must change."""
@@ -153,13 +153,13 @@ class MetadataLog:
 
     def refresh(self) -> None:
         """Much has changed at once: write down what holds now. Never raises."""
-        self._owes = True
+        self._rewrite_due = True
         self.note_if_possible(records.life(self.life))
 
     def _write_anew(self) -> None:
         self._facts.replace(self._all_facts())
         self._written_anew_bytes = self._facts.size_bytes
-        self._owes = self._pool.delays_responses = False
+        self._rewrite_due = self._pool.keeps_segments = False
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
