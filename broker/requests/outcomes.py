@@ -46,7 +46,7 @@ class FetchReply:
     """The response to a fetch. It is encoded before its bytes are charged (Q-12), and its session takes note only if it goes out (S-10).
 
     message: the response with its records and without a session id. session: None if the request failed before it had one. results: what
-    the session is told of each partition, by key. read: called with True when the records go out, with False when the reply is emptied.
+    the session is told of each partition, by key. read: called with True when the records go out, with False when they do not.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")
@@ -78,18 +78,17 @@ class FetchReply:
             self._read(True)
         return error_code, session_id
 
-    def emptied(self, throttle_ms: int) -> FetchResponse:
-        """Return the response without data that goes out instead when the client is throttled (T-4); the session stays as it was."""
+    def emptied(self) -> tuple[int, int]:
+        """Leave the session as it was, because the client is throttled and its frame goes out without data (T-4).
+
+        Returns (error code, session id), which the frame must tell.
+        """
         if self._read is not None:
             self._read(False)
-        message = self.message
-        error_code, message.session_id = 0, 0
-        if self._session is not None:
-            answer = self._session.throttled()
-            error_code, message.session_id = int(answer.error_code), answer.session_id
-        message.throttle_time_ms, message.error_code = throttle_ms, error_code
-        message.responses, message.node_endpoints = [], []
-        return message
+        if self._session is None:
+            return 0, 0
+        answer = self._session.throttled()
+        return int(answer.error_code), answer.session_id
 
 
 Outcome = Reply | FetchReply | NoReply

@@ -15,9 +15,13 @@ Frame = tuple[bytearray, list[tuple[int, Any]], int]
 
 FIRST_FETCH_WITH_THROTTLE_TIME = 1
 FIRST_FETCH_WITH_SESSIONS = 7
+FIRST_FLEXIBLE_FETCH = 12
 _THROTTLE_TIME = Struct(">i")
 _ERROR_AND_SESSION = Struct(">hi")
 _FLEXIBLE_HEADER_BYTES, _HEADER_BYTES = 5, 4
+_NO_TOPICS = bytes(4)
+_NO_TOPICS_FLEXIBLE = b"\x01\x00"
+"""A compact list of no topics, and no tagged fields."""
 
 
 def encode(exchange: Exchange, message: Any) -> Frame:
@@ -42,6 +46,25 @@ def _leave_records_out(message: Any) -> None:
                 partition.records = LeftOut(partition.records)
 
 
+def without_data(exchange: Exchange, frame: Frame) -> Frame:
+    """Return an encoded fetch response without its topics and what follows them: its head, and an empty list of topics (T-4)."""
+    out, version = frame[0], exchange.api_version
+    del out[_body_at(exchange) + _fetch_head_bytes(version) :]
+    out += _NO_TOPICS_FLEXIBLE if version >= FIRST_FLEXIBLE_FETCH else _NO_TOPICS
+    return out, [], finish_frame(out, [])
+
+
+def _fetch_head_bytes(version: int) -> int:
+    """Return how many bytes of a fetch response come before its topics: throttle time, then error code and session id."""
+    if version >= FIRST_FETCH_WITH_SESSIONS:
+        return _THROTTLE_TIME.size + _ERROR_AND_SESSION.size
+    return _THROTTLE_TIME.size if version >= FIRST_FETCH_WITH_THROTTLE_TIME else 0
+
+
+def _body_at(exchange: Exchange) -> int:
+    return LENGTH_BYTES + _header_bytes(exchange)
+
+
 def _header_bytes(exchange: Exchange) -> int:
     return _FLEXIBLE_HEADER_BYTES if exchange.codec.response_header_version else _HEADER_BYTES
 
@@ -53,10 +76,10 @@ def charged_bytes(exchange: Exchange, frame: Frame) -> int:
 
 def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_code: int, session_id: int) -> None:
     """Write what is known last into an encoded fetch response: all of it lies at its beginning, and has a fixed width."""
-    body_at = LENGTH_BYTES + _header_bytes(exchange)
+    body_at = _body_at(exchange)
     if throttle_ms and exchange.api_version >= FIRST_FETCH_WITH_THROTTLE_TIME:
         _THROTTLE_TIME.pack_into(frame[0], body_at, throttle_ms)
-    if (error_code or session_id) and exchange.api_version >= FIRST_FETCH_WITH_SESSIONS:
+    if exchange.api_version >= FIRST_FETCH_WITH_SESSIONS:
         _ERROR_AND_SESSION.pack_into(frame[0], body_at + _THROTTLE_TIME.size, error_code, session_id)
 
 

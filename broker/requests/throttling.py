@@ -22,7 +22,7 @@ from kafkaproto.broker.requests.charges import (
 )
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome, Reply, Throttling
-from kafkaproto.broker.requests.responses import Frame, charged_bytes, complete_fetch, encode, send, send_nothing
+from kafkaproto.broker.requests.responses import Frame, charged_bytes, complete_fetch, encode, send, send_nothing, without_data
 from kafkaproto.broker.runtime.timers import Timer
 
 logger = logging.getLogger("kafkaproto.requests")
@@ -60,7 +60,8 @@ class MuteThrottling:
             charged = charge_fetch_reply(exchange, frame, forced)
             if charged.reason is not None:
                 _note(exchange, charged)
-                frame = encode(exchange, reply.emptied(charged.throttle_ms))
+                frame = without_data(exchange, frame)
+                complete_fetch(exchange, frame, charged.throttle_ms, *reply.emptied())
                 send(exchange, frame, charged.throttle_ms, held=False)
                 return
         complete_fetch(exchange, frame, 0, *reply.delivered())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kafkaproto.api import ApiKey, codec
 from kafkaproto.broker.network.mute import MuteState
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.fetch import FetchResponse
 from kafkaproto.messages.produce import ProduceRequest
 from tests.support.wire import (
     batch,
@@ -162,6 +164,31 @@ def test_a_throttled_fetch_of_any_version_is_empty_and_muted(cluster: VirtualClu
     assert len(reader.answers) == 1
     cluster.advance(1)
     assert len(reader.answers) == 2
+
+
+@pytest.mark.rule("T-4")
+@pytest.mark.parametrize("version", range(18))
+@pytest.mark.parametrize("record_bytes", [500, 200_000])
+def test_a_throttled_fetch_has_the_bytes_of_a_response_without_data(
+    cluster: VirtualCluster, version: int, record_bytes: int
+) -> None:
+    """Records of 500 bytes are copied into the frame, those of 200,000 are not. Nothing of either is left over."""
+    cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(record_bytes)), 9)
+    ids = {"t": cluster.state.controller.image.topics["t"].topic_id}
+    reader = cluster.connect(client_id="reader")
+    session_id, epochs = 0, (0, -1)
+    if version >= 7:
+        session_id = reader.ask(fetch(version=version, session=(0, 0)), version).session_id
+        epochs = (session_id, 1)
+    limit(cluster, client_id="reader", request_percentage=0.1)
+    cluster.state.request_cost_ms["Fetch"] = 100.0
+    reader.send(fetch(("t", 0, 0), version=version, topic_ids=ids, session=epochs), version)
+    answer = reader.answers[-1]
+    empty = FetchResponse(throttle_time_ms=1000 if version >= 1 else 0, session_id=session_id)
+    body = bytearray()
+    codec(ApiKey.FETCH, version).encode_response(empty, body, None)
+    assert answer.message == empty
+    assert answer.size_bytes == (5 if version >= 12 else 4) + len(body)
 
 
 OVERHEAD_BYTES = 67

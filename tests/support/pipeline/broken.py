@@ -27,7 +27,7 @@ from kafkaproto.broker.quota.client_quotas import QuotaManager
 from kafkaproto.broker.quota.windows import SampledRate
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.selector import RackAwareReplicaSelector
-from kafkaproto.broker.requests import pipeline
+from kafkaproto.broker.requests import pipeline, throttling
 from kafkaproto.broker.server.tracing import meta_of
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.fetch import AbortedTransaction, ForgottenTopic
@@ -287,11 +287,7 @@ def throttled_a_millisecond_too_long(patch: Patch) -> None:
 
 @fault(reads_over_its_quota, "5")
 def throttled_with_its_records(patch: Patch) -> None:
-    def build(original: Any, answer: Any, results: Any, now_ms: int) -> Any:
-        made = original(answer, results, now_ms)
-        return replace(made, emptied=lambda: made.message)
-
-    wrapped(patch, fetch_handler._Answer, "build", build)
+    patch.setattr(throttling, "without_data", lambda exchange, frame: frame)
 
 
 @fault(reads_over_its_quota, "5 bytes")
