@@ -140,7 +140,7 @@ class Cluster:
         self._next_producer_id = 0 if kept is None else kept.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
-        """What handling one request of an API costs, by name ("Metadata"), where time is not real (house §4, "Request time")."""
+        """What handling one request of an API costs, by name ("Metadata"), where time is not real."""
         self._ranges = release.ranges_of(self.release_name)
         self.nodes = [
             new_node(

@@ -6,8 +6,11 @@ that every room may raise events.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+logger = logging.getLogger("kafkaproto.events")
 
 
 class Observer:
@@ -20,7 +23,8 @@ class Observer:
     The cluster: `topic_changed`, `group_changed`, `quota_changed`, `broker_changed`, `noted`, `cleared`.
 
     Times are in milliseconds of the cluster's clock. An `exchange` is a request on its way (`requests.exchange.Exchange`), a `peer` its
-    connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame.
+    connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame. One that raises is logged, and
+    nothing else comes of it.
     """
 
     wants_records_apart = False
@@ -165,7 +169,7 @@ class Events:
 
     def attach(self, observer: Observer) -> None:
         """Call `observer` from now on, after those attached before. Raises ValueError if it is attached already."""
-        if observer in self.observers:
+        if any(attached is observer for attached in self.observers):
             raise ValueError(f"{observer!r} is attached already; detach it first")
         self.observers = (*self.observers, observer)
         self._subscribe()
@@ -187,13 +191,19 @@ def _overrides(observer: Observer, name: str) -> bool:
 
 
 def _all(methods: Sequence[Callable[..., None]]) -> Callable[..., None] | None:
-    """Return what calls all of them: None for none, the method itself for one."""
-    if len(methods) < 2:
-        return methods[0] if methods else None
-    several = tuple(methods)
+    """Return what calls all of them, each whatever becomes of the others; None for none."""
+    if not methods:
+        return None
 
     def call(*arguments: Any) -> None:
-        for method in several:
-            method(*arguments)
+        for method in methods:
+            try:
+                method(*arguments)
+            except Exception:
+                logger.exception("an observer failed in %s; the broker goes on", _name(method))
 
     return call
+
+
+def _name(method: Callable[..., None]) -> str:
+    return getattr(method, "__qualname__", repr(method))

@@ -2,7 +2,7 @@
 
 Small answers go out in one write. An answer with a range of a file of 64 KiB or more goes out piece by piece in a task of its own,
 the range through sendfile where that is to be had; while the task runs the channel is SENDING: nothing else writes, and a close first
-cancels and awaits it (house §4). Knows nothing of requests.
+cancels and awaits it. Knows nothing of requests.
 """
 
 from __future__ import annotations
@@ -53,11 +53,13 @@ class Channel(asyncio.BufferedProtocol):
             self.address = peer[0]
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
-        self._node.acceptor(self._listener_name).accept(self, now_ms)
-        if not self._served:
-            self._wants_reading = False
-            self._apply_reading()
-        self._loop.leave(now_ms)
+        try:
+            self._node.acceptor(self._listener_name).accept(self, now_ms)
+            if not self._served:
+                self._wants_reading = False
+                self._apply_reading()
+        finally:
+            self._loop.leave(now_ms)
 
     def serve(self, now_ms: int) -> None:
         """The acceptor has let it in (W-12, W-13)."""
@@ -75,14 +77,18 @@ class Channel(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
-        self._connection.received(nbytes, now_ms)
-        self._loop.leave(now_ms)
+        try:
+            self._connection.received(nbytes, now_ms)
+        finally:
+            self._loop.leave(now_ms)
 
     def eof_received(self) -> bool:
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
-        self._connection.ended(now_ms)
-        self._loop.leave(now_ms)
+        try:
+            self._connection.ended(now_ms)
+        finally:
+            self._loop.leave(now_ms)
         return True  # the connection closes when it has answered what came
 
     def pause_writing(self) -> None:
@@ -104,14 +110,18 @@ class Channel(asyncio.BufferedProtocol):
             return
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
-        self._connection.lost(SOCKET_GONE if exc is None else f"{SOCKET_GONE}: {exc}")
-        self._loop.leave(now_ms)
+        try:
+            self._connection.lost(SOCKET_GONE if exc is None else f"{SOCKET_GONE}: {exc}")
+        finally:
+            self._loop.leave(now_ms)
 
     def _out(self) -> None:
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
-        self._connection.written(now_ms)
-        self._loop.leave(now_ms)
+        try:
+            self._connection.written(now_ms)
+        finally:
+            self._loop.leave(now_ms)
 
     # ---- from the connection -------------------------------------------------------------------------------------------------
 
@@ -222,8 +232,10 @@ class Channel(asyncio.BufferedProtocol):
         if not self._closing:
             now_ms = self._loop.now_ms()
             self._loop.enter(now_ms)
-            self._connection.proceed(now_ms)
-            self._loop.leave(now_ms)
+            try:
+                self._connection.proceed(now_ms)
+            finally:
+                self._loop.leave(now_ms)
 
 
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:

@@ -29,12 +29,14 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_an_event_without_a_subscriber_is_none_and_with_one_is_its_method() -> None:
+def test_an_event_without_a_subscriber_is_none_and_with_one_calls_its_method() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
     events.attach(observer)
-    assert events.cleared == observer.cleared
+    assert events.cleared is not None
+    events.cleared(7)
+    assert calls == [("cleared", (7,))]
     assert [name for name in EVENTS if getattr(events, name) is not None] == ["cleared"]
     events.detach(observer)
     assert events.cleared is None
@@ -67,10 +69,8 @@ def test_all_records_come_apart_while_an_observer_wants_them_so() -> None:
     assert not events.wants_records_apart
 
 
-def test_a_new_observer_sees_a_whole_run() -> None:
-    cluster = VirtualCluster(2, release_name="3.9")
-    calls: list[tuple[str, tuple[Any, ...]]] = []
-    cluster.state.events.attach(observer_of(calls, *EVENTS))
+def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
+    """Produce, fetch, join a group, stop a broker, delete a topic. Returns (time, correlation id, size in bytes) of each response."""
     cluster.topic("t", 1, 2)
     limit(cluster, consumer_byte_rate=100.0)
     client = cluster.connect()
@@ -93,7 +93,14 @@ def test_a_new_observer_sees_a_whole_run() -> None:
     cluster.state.controller.delete_topic("t")
     cluster.run()
     cluster.state.reset()
+    return [(a.at_ms, a.correlation_id, a.size_bytes) for a in [*client.answers, *member.answers]]
 
+
+def test_a_new_observer_sees_a_whole_run() -> None:
+    cluster = VirtualCluster(2, release_name="3.9")
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    cluster.state.events.attach(observer_of(calls, *EVENTS))
+    play_a_run(cluster)
     seen = Counter(name for name, _ in calls)
     rare = {"log_truncated", "response_lost"}
     assert {name for name in EVENTS if not seen[name]} <= rare
@@ -115,10 +122,11 @@ def test_moves_of_offsets_come_with_the_replica_and_its_log() -> None:
     cluster.topic("t", 1, 2)
     calls: list[tuple[str, tuple[Any, ...]]] = []
     moves: list[tuple[int, int, int]] = []
+    places: list[tuple[str, int, int]] = []
 
     class Moves(Observer):
         def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
-            assert (topic, index, now_ms) == ("t", 0, cluster.now_ms)
+            places.append((topic, index, now_ms - cluster.now_ms))
             moves.append((broker_id, log.log_start_offset, log.high_watermark))
 
     cluster.state.events.attach(observer_of(calls, "log_truncated"))
@@ -135,6 +143,7 @@ def test_moves_of_offsets_come_with_the_replica_and_its_log() -> None:
     cluster.advance(1000)
     assert moves[:3] == [(leader, 0, 2), (1 - leader, 0, 2), (leader, 1, 2)]
     assert moves[3:] == [(1 - leader, 1, 2), (leader, 1, 3), (1 - leader, 1, 3)]
+    assert set(places) == {("t", 0, 0)}
     truncations = [arguments for _, arguments in calls]
     assert [one[:-1] for one in truncations] == [(i, "t", 0, "start", 0, 1) for i in (leader, 1 - leader)]
     assert begun_ms == truncations[0][-1] <= truncations[1][-1] < cluster.now_ms
@@ -174,17 +183,21 @@ def test_the_states_of_a_group_are_reported_with_its_members_and_generation() ->
     assert [arguments[-1] - begun_ms for _, arguments in calls] == [0, 0, 0, 10_000, 10_000, 10_000]
 
 
-def test_an_observer_that_raises_ends_the_connection_of_that_request_only(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = VirtualCluster()
-    first, second = cluster.connect(), cluster.connect()
+def raising(name: str, calls: Counter[str]) -> Callable[..., None]:
+    def method(_: Observer, *__: Any) -> None:
+        calls[name] += 1
+        raise ArithmeticError(f"of {name}")
 
-    class Broken(Observer):
-        def response_ready(self, *_: Any, **__: Any) -> None:
-            raise ArithmeticError("of an observer")
+    return method
 
-    broken = Broken()
-    cluster.state.events.attach(broken)
-    first.send(metadata(), 9)
-    assert first.closed_ms is not None and "of an observer" in caplog.text
-    cluster.state.events.detach(broken)
-    assert second.ask(metadata(), 9).brokers
+
+def test_an_observer_that_raises_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    undisturbed, disturbed = VirtualCluster(2, release_name="3.9"), VirtualCluster(2, release_name="3.9")
+    raised: Counter[str] = Counter()
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    disturbed.state.events.attach(type("Broken", (Observer,), {name: raising(name, raised) for name in EVENTS})())
+    disturbed.state.events.attach(observer_of(calls, *EVENTS))
+    assert play_a_run(disturbed) == play_a_run(undisturbed)
+    assert raised == Counter(name for name, _ in calls)
+    failed = {str(record.exc_info[1]) for record in caplog.records if record.exc_info}
+    assert failed == {f"of {name}" for name in raised}
