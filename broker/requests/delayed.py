@@ -19,16 +19,17 @@ class Delayed:
     function. A wait for partitions is registered by `wait`; one for a group's members is completed by the group.
     """
 
-    __slots__ = ("_build", "_is_due", "_keys", "_sink", "_stored", "_timer", "done")
+    __slots__ = ("_build_at", "_is_due", "_keys", "_sink", "_timer", "done", "outcome")
 
     def __init__(self) -> None:
-        self._build: Callable[[int], Outcome] | None = None
+        self._build_at: Callable[[int], Outcome] | None = None
         self._is_due: Callable[[int], bool] | None = None
         self._keys: tuple[dict[Any, None], ...] = ()
         self._sink: Callable[[Build, int], None] | None = None
-        self._stored: tuple[Outcome, int] | None = None
         self._timer: Timer | None = None
         self.done = False
+        self.outcome: Outcome | None = None
+        """The outcome, if it completed before the handler returned: nobody has to wait."""
 
     def wait(
         self,
@@ -36,15 +37,15 @@ class Delayed:
         is_due: Callable[[int], bool],
         timers: Timers,
         deadline_ms: int,
-        build: Callable[[int], Outcome],
+        build_at: Callable[[int], Outcome],
         expire: Callable[[], None] | None = None,
     ) -> Delayed:
-        """Register under `keys`, and complete with `build(now_ms)` when `is_due(now_ms)` holds at a `check`, or at the deadline.
+        """Register under `keys`, and complete with `build_at(now_ms)` when `is_due(now_ms)` holds at a `check`, or at the deadline.
 
         keys: the watchers of what may change. expire: called first at the deadline. Returns itself.
         """
         self._is_due = is_due
-        self._build = build
+        self._build_at = build_at
         self._keys = tuple(keys)
         for key in self._keys:
             key[self] = None
@@ -63,9 +64,9 @@ class Delayed:
             self._finish(now_ms)
 
     def _finish(self, now_ms: int) -> None:
-        build = self._build
-        assert build is not None
-        self.complete(lambda: build(now_ms), now_ms)
+        build_at = self._build_at
+        assert build_at is not None
+        self.complete(lambda: build_at(now_ms), now_ms)
 
     def complete(self, build: Build, now_ms: int) -> None:
         """End the wait with the outcome that `build` makes, if it has not ended."""
@@ -73,16 +74,13 @@ class Delayed:
             return
         self._forget()
         if self._sink is None:
-            self._stored = (build(), now_ms)
+            self.outcome = build()
         else:
             self._sink(build, now_ms)
 
     def attach(self, sink: Callable[[Build, int], None]) -> None:
-        """Say where the outcome goes; one that completed inside its handler is delivered here and now."""
+        """Say who takes the outcome, as a function that makes it and the time. Only for one that is not done."""
         self._sink = sink
-        if self._stored is not None:
-            outcome, now_ms = self._stored
-            sink(lambda: outcome, now_ms)
 
     def abandon(self) -> None:
         """End the wait without an outcome, because the connection is closed. Completing later does nothing."""

@@ -51,10 +51,12 @@ def begin(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> None:
         peer.refuse(str(refused))
         return
     outcome = dispatch(exchange, registration, request)
-    if isinstance(outcome, Delayed):
-        _park(exchange, outcome)
-    else:
+    if not isinstance(outcome, Delayed):
         settle(exchange, outcome)
+    elif outcome.outcome is not None:
+        settle(exchange, outcome.outcome)
+    else:
+        _park(exchange, outcome)
 
 
 # ---- decode ------------------------------------------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
 def _park(exchange: Exchange, delayed: Delayed) -> None:
     """Go on with the request when its wait is over; nothing else of its connection is read meanwhile."""
     exchange.peer.parked = delayed
-    if not delayed.done and exchange.node.events.request_parked is not None:
+    if exchange.node.events.request_parked is not None:
         exchange.node.events.request_parked(exchange)
     delayed.attach(partial(_resume, exchange))
 

@@ -91,8 +91,8 @@ def test_an_abandoned_one_is_registered_nowhere_and_never_completes(wait: Wait) 
     assert wait.outcomes == []
 
 
-def test_one_that_completed_inside_its_handler_is_delivered_when_it_is_attached() -> None:
-    delayed, outcomes = Delayed(), []
+def test_one_that_completed_inside_its_handler_has_its_outcome() -> None:
+    delayed = Delayed()
+    assert delayed.outcome is None
     delayed.complete(lambda: NoReply(close=True), 7)
-    delayed.attach(lambda build, now_ms: outcomes.append((build(), now_ms)))
-    assert outcomes == [(NoReply(close=True), 7)]
+    assert delayed.done and delayed.outcome == NoReply(close=True)

@@ -201,3 +201,19 @@ def test_an_observer_that_raises_is_logged_and_changes_nothing(caplog: pytest.Lo
     assert raised == Counter(name for name, _ in calls)
     failed = {str(record.exc_info[1]) for record in caplog.records if record.exc_info}
     assert failed == {f"of {name}" for name in raised}
+
+
+def test_a_request_that_need_not_wait_for_others_is_neither_parked_nor_completed() -> None:
+    """The join of the only member completes inside its handler; that of a second one waits for the first."""
+    cluster = VirtualCluster(config={"group.initial.rebalance.delay.ms": "0"})
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    cluster.state.events.attach(observer_of(calls, "request_parked", "request_completed"))
+    protocols = [JoinGroupRequestProtocol("range", b"")]
+    first, second = cluster.connect(), cluster.connect()
+    member = first.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3).member_id
+    cluster.advance(0)
+    assert calls == []
+    second.send(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3)
+    assert [name for name, _ in calls] == ["request_parked"]
+    first.send(JoinGroupRequest("g", 10_000, 10_000, member, None, "consumer", protocols), 3)
+    assert [name for name, _ in calls] == ["request_parked", "request_completed"]
