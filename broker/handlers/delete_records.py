@@ -10,7 +10,7 @@ from __future__ import annotations
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
-from kafkaproto.broker.replication.delayed_partitions import AwaitedDeletion, AwaitedPartitions
+from kafkaproto.broker.replication.awaited_partitions import AwaitedDeletion, AwaitedPartitions
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply

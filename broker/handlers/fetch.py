@@ -3,7 +3,7 @@
 v1 throttle time; v3 a limit for the whole answer; v4 isolation level, magic 2; v5 log start offsets; v7 sessions; v9 the leader epoch that
 the client knows; v11 racks; v12 flexible, diverging epochs; v13 topic ids instead of names; v15 replica id in a tagged struct;
 v16 endpoints of leaders that moved; v17 directory ids.
-Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.delayed_fetch`, sessions in `fetch.session`.
+Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.fetch_condition`, sessions in `fetch.session`.
 Clients before v4 get the records converted, those before v10 no zstd (`fetch.conversion`).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.fetch.conversion import knows_all, told
-from kafkaproto.broker.fetch.delayed_fetch import FetchCondition, must_answer_now
+from kafkaproto.broker.fetch.fetch_condition import FetchCondition, must_answer_now
 from kafkaproto.broker.fetch.read import (
     FIRST_VERSION_WITH_CLIENT_METADATA,
     FetchParams,
@@ -25,6 +25,7 @@ from kafkaproto.broker.fetch.read import (
 from kafkaproto.broker.fetch.session import FetchContext, PartitionRequest
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.replication.selector import ClientMetadata
+from kafkaproto.broker.requests import fetch_versions
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, FetchReply
@@ -41,10 +42,6 @@ from kafkaproto.messages.fetch import (
     SnapshotId,
 )
 
-FIRST_VERSION_WITH_SESSIONS = 7
-FIRST_VERSION_BY_ID = 13
-FIRST_VERSION_WITH_REPLICA_STATE = 15
-FIRST_VERSION_WITH_ENDPOINTS = 16
 READ_COMMITTED = 1
 ISOLATION_LEVELS = (0, READ_COMMITTED)
 NEW_SESSION_EPOCH = 0
@@ -59,8 +56,8 @@ Key = tuple[Any, int]
 def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> FetchReply:
     """The error stands at the top where there is room for it, and at every partition but where those have ids."""
     version = exchange.api_version
-    at_top = int(error_code) if version >= FIRST_VERSION_WITH_SESSIONS else 0
-    told = request.topics if version < FIRST_VERSION_BY_ID else []
+    at_top = int(error_code) if version >= fetch_versions.FIRST_WITH_SESSIONS else 0
+    told = request.topics if version < fetch_versions.FIRST_BY_ID else []
     results = [((t.topic, p.partition), failed(error_code)) for t in told for p in t.partitions]
     response = FetchResponse(error_code=at_top, responses=_grouped(exchange, results))
     return FetchReply(response)
@@ -72,7 +69,7 @@ def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     params = _params(exchange, request)
-    by_id = exchange.api_version >= FIRST_VERSION_BY_ID
+    by_id = exchange.api_version >= fetch_versions.FIRST_BY_ID
     session: FetchContext[Key, Any] = node.sessions.begin(
         request.session_id,
         request.session_epoch,
@@ -110,7 +107,7 @@ def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
 
 def _params(exchange: Exchange, request: FetchRequest) -> FetchParams:
     version = exchange.api_version
-    in_state = version >= FIRST_VERSION_WITH_REPLICA_STATE
+    in_state = version >= fetch_versions.FIRST_WITH_REPLICA_STATE
     replica_id = request.replica_state.replica_id if in_state else request.replica_id
     client = None
     if replica_id < 0 and version >= FIRST_VERSION_WITH_CLIENT_METADATA and exchange.node.replicas.selector is not None:
@@ -241,7 +238,7 @@ class _Answer:
         if not knows_all(self._params.version):
             news = self._as_told(news)
         message = FetchResponse(responses=_grouped(exchange, news))
-        if exchange.api_version >= FIRST_VERSION_WITH_ENDPOINTS:
+        if exchange.api_version >= fetch_versions.FIRST_WITH_ENDPOINTS:
             _name_leaders(exchange, message)
 
         def read(delivered: bool) -> None:
@@ -271,7 +268,7 @@ class _Answer:
 
 def _grouped(exchange: Exchange, results: Sequence[tuple[Key, PartitionRead]]) -> list[FetchableTopicResponse]:
     """F-27: the order of the results stays; neighbours of one topic share its entry."""
-    by_id = exchange.api_version >= FIRST_VERSION_BY_ID
+    by_id = exchange.api_version >= fetch_versions.FIRST_BY_ID
     topics: list[FetchableTopicResponse] = []
     last: object = None
     for (topic, index), result in results:

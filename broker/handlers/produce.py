@@ -17,7 +17,7 @@ from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.old_messages import judge_any
 from kafkaproto.broker.log.validation import is_transactional, judge, only_batch
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
-from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend, AwaitedPartitions
+from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange

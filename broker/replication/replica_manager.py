@@ -22,7 +22,7 @@ from kafkaproto.broker.quota.replication_quotas import (
     ReplicationQuota,
     partitions_on,
 )
-from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
+from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend
 from kafkaproto.broker.replication.following import Following
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.selector import (

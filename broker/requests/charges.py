@@ -14,13 +14,13 @@ from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.quota.sensors import ThrottleReason
+from kafkaproto.broker.requests import fetch_versions
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome
 from kafkaproto.broker.requests.responses import Frame, charged_bytes
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 
 NANOS_PER_MS = 1_000_000
-FIRST_FETCH_BY_ID = 13
 PERCENT_PER_NANO = 100.0 / 1_000_000_000
 """One thread for one second is 100 percent (Q-15). By nanoseconds, as Kafka counts, for equal doubles."""
 
@@ -42,7 +42,10 @@ def request_percent(exchange: Exchange) -> float:
 
 
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
-    """Charge a request that is no fetch. forced: the rule that throttles it instead, whatever it is charged."""
+    """Charge a request whose response size does not count: any but a client's fetch.
+
+    forced: the rule that throttles it instead, whatever it is charged.
+    """
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
     charged = NOT_THROTTLED
@@ -180,7 +183,7 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
     """Return the size of the frame that was encoded if all of it counts, else that of the part that does."""
-    image, by_id = exchange.node.image, exchange.api_version >= FIRST_FETCH_BY_ID
+    image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
     listed, is_whole = [], not message.node_endpoints
     for topic in message.responses:
         known = image.topic_by_id(topic.topic_id) if by_id else image.topics.get(topic.topic)

@@ -6,6 +6,7 @@ from struct import Struct
 from typing import Any
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.requests import fetch_versions
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.frame import LENGTH_BYTES, LeftOut, finish_frame, spliced_parts
 from kafkaproto.header import start_response
@@ -13,9 +14,6 @@ from kafkaproto.header import start_response
 Frame = tuple[bytearray, list[tuple[int, Any]], int]
 """(bytes with the length in front, records to splice in as (position, range), length of the frame without its own 4 bytes)"""
 
-FIRST_FETCH_WITH_THROTTLE_TIME = 1
-FIRST_FETCH_WITH_SESSIONS = 7
-FIRST_FLEXIBLE_FETCH = 12
 _THROTTLE_TIME = Struct(">i")
 _ERROR_AND_SESSION = Struct(">hi")
 _FLEXIBLE_HEADER_BYTES, _HEADER_BYTES = 5, 4
@@ -50,15 +48,15 @@ def without_data(exchange: Exchange, frame: Frame) -> Frame:
     """Return an encoded fetch response without its topics and what follows them: its head, and an empty list of topics (T-4)."""
     out, version = frame[0], exchange.api_version
     del out[_body_at(exchange) + _fetch_head_bytes(version) :]
-    out += _NO_TOPICS_FLEXIBLE if version >= FIRST_FLEXIBLE_FETCH else _NO_TOPICS
+    out += _NO_TOPICS_FLEXIBLE if version >= fetch_versions.FIRST_FLEXIBLE else _NO_TOPICS
     return out, [], finish_frame(out, [])
 
 
 def _fetch_head_bytes(version: int) -> int:
     """Return how many bytes of a fetch response come before its topics: throttle time, then error code and session id."""
-    if version >= FIRST_FETCH_WITH_SESSIONS:
+    if version >= fetch_versions.FIRST_WITH_SESSIONS:
         return _THROTTLE_TIME.size + _ERROR_AND_SESSION.size
-    return _THROTTLE_TIME.size if version >= FIRST_FETCH_WITH_THROTTLE_TIME else 0
+    return _THROTTLE_TIME.size if version >= fetch_versions.FIRST_WITH_THROTTLE_TIME else 0
 
 
 def _body_at(exchange: Exchange) -> int:
@@ -77,9 +75,9 @@ def charged_bytes(exchange: Exchange, frame: Frame) -> int:
 def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_code: int, session_id: int) -> None:
     """Write what is known last into an encoded fetch response: all of it lies at its beginning, and has a fixed width."""
     body_at = _body_at(exchange)
-    if throttle_ms and exchange.api_version >= FIRST_FETCH_WITH_THROTTLE_TIME:
+    if throttle_ms and exchange.api_version >= fetch_versions.FIRST_WITH_THROTTLE_TIME:
         _THROTTLE_TIME.pack_into(frame[0], body_at, throttle_ms)
-    if exchange.api_version >= FIRST_FETCH_WITH_SESSIONS:
+    if exchange.api_version >= fetch_versions.FIRST_WITH_SESSIONS:
         _ERROR_AND_SESSION.pack_into(frame[0], body_at + _THROTTLE_TIME.size, error_code, session_id)
 
 

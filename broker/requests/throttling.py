@@ -22,7 +22,15 @@ from kafkaproto.broker.requests.charges import (
 )
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, FetchReply, NoReply, Outcome, Reply, Throttling
-from kafkaproto.broker.requests.responses import Frame, charged_bytes, complete_fetch, encode, send, send_nothing, without_data
+from kafkaproto.broker.requests.responses import (
+    Frame,
+    charged_bytes,
+    complete_fetch,
+    encode,
+    send,
+    send_nothing,
+    without_data,
+)
 from kafkaproto.broker.runtime.timers import Timer
 
 logger = logging.getLogger("kafkaproto.requests")

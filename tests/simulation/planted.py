@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from kafkaproto.broker.fetch.delayed_fetch import FetchCondition
+from kafkaproto.broker.fetch.fetch_condition import FetchCondition
 from kafkaproto.broker.fetch.read import PartitionFetch, Reader
 from kafkaproto.broker.fetch.session import IncrementalContext
 from kafkaproto.broker.log import compaction, retention
@@ -33,7 +33,7 @@ from kafkaproto.broker.quota.precedence import Levels, level_of
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.quota.sensors import ClientSensors
 from kafkaproto.broker.replication import following
-from kafkaproto.broker.replication.delayed_partitions import AwaitedAppend
+from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend
 from kafkaproto.broker.replication.followed_partition import FollowedPartition
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
