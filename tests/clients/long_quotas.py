@@ -1,4 +1,4 @@
-"""The client libraries under quotas for longer than `make test-all` has time for: 30 seconds of all, beside Apache Kafka, and 300 of one.
+"""The client libraries under quotas for longer than `make test-all` has time for: 30 seconds of all, five times, beside Apache Kafka, and 300 of one.
 
 And what kafka-configs prints of Apache Kafka, which `make test-all` expects of ours.
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from statistics import median
 
 from benchmarks.rivals.jars import KAFKA_VERSION
 from tests.support.clients.configs_conversation import CONVERSATION, talk
-from tests.support.clients.paced import Run, number_in
+from tests.support.clients.paced import number_in
 from tests.support.clients.quota_runs import (
     EVERYBODY,
     QUOTA,
@@ -29,6 +30,7 @@ from tests.support.clients.replay import bytes_within, lateness_ms, replayed, wr
 from tests.support.conformance.real_kafka import RealKafka
 
 SECONDS, LONG_SECONDS = 30, 300
+REPETITIONS = 5
 ONE: list[Who] = [("producer", "confluent-kafka")]
 TOLERANCE, POINTS, LONG_TOLERANCE = 0.03, 0.05, 0.05
 
@@ -45,18 +47,31 @@ def configs() -> tuple[str, bool]:
 
 
 def beside_kafka() -> Iterator[tuple[str, bool]]:
-    """Yield (line, whether it holds) for each client under a quota, for 30 seconds on ours and on Kafka."""
-    theirs = against_kafka(SECONDS, EVERYBODY)
-    with against_ours(SECONDS, EVERYBODY) as ours:
-        for who in EVERYBODY:
-            yield _compared(ours, theirs[who], who)
+    """Yield (line, whether it holds) for each client under a quota, for 30 seconds on ours and on Kafka, five times each.
+
+    What a client gets in 30 seconds hangs on single milliseconds (BURSTS.md), so the medians are compared.
+    """
+    lines: dict[Who, tuple[str, bool]] = {}
+    here: dict[Who, list[float]] = {who: [] for who in EVERYBODY}
+    there: dict[Who, list[float]] = {who: [] for who in EVERYBODY}
+    whole = dict.fromkeys(EVERYBODY, True)
+    for _ in range(REPETITIONS):
+        theirs = against_kafka(SECONDS, EVERYBODY)
+        with against_ours(SECONDS, EVERYBODY) as ours:
+            for who in EVERYBODY:
+                line, holds = _judged(ours, who, SECONDS)
+                if who not in lines or lines[who][1]:
+                    lines[who] = (line, holds)  # the last, or the first that does not hold
+                here[who].append(ratio(ours.runs[who], SECONDS))
+                there[who].append(ratio(theirs[who], SECONDS))
+                whole[who] &= theirs[who].numbers == list(range(len(theirs[who].numbers)))
+    for who, (line, holds) in lines.items():
+        text = f"{line}; values / quota {_spread(here[who])}, of Kafka {KAFKA_VERSION} {_spread(there[who])}"
+        yield text, holds and whole[who] and abs(median(here[who]) - median(there[who])) <= POINTS
 
 
-def _compared(ours: Ours, theirs: Run, who: Who) -> tuple[str, bool]:
-    line, holds = _judged(ours, who, SECONDS)
-    here, there = ratio(ours.runs[who], SECONDS), ratio(theirs, SECONDS)
-    text = f"{line}; values / quota {here:.3f}, of Kafka {KAFKA_VERSION} {there:.3f}"
-    return text, holds and abs(here - there) <= POINTS and theirs.numbers == list(range(len(theirs.numbers)))
+def _spread(ratios: list[float]) -> str:
+    return f"{median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
 
 
 def for_long() -> Iterator[tuple[str, bool]]:

@@ -5,8 +5,8 @@ What `make test-all` looks at for one cycle of the windows, and `make long` for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,8 +67,12 @@ class Ours:
         return [record.value or b"" for record in self.kafka.records(name_of(who))]
 
 
+Via = Callable[[str], AbstractContextManager[str]]
+"""Stands something in front of a broker: (where it is) to where clients go instead."""
+
+
 @contextmanager
-def against_ours(seconds: float, everybody: list[Who]) -> Iterator[Ours]:
+def against_ours(seconds: float, everybody: list[Who], via: Via = nullcontext) -> Iterator[Ours]:
     with cluster(1, {TO_READ: 1}, semantics="kafka") as kafka:
         for number in range(_needed(seconds)):
             kafka.produce(TO_READ, [value(number, REQUEST_BYTES)])
@@ -77,10 +81,12 @@ def against_ours(seconds: float, everybody: list[Who]) -> Iterator[Ours]:
             kafka.set_quota(client_id=name_of((role, library)), **bytes_per_second)
             if role == "producer":
                 kafka.create_topic(name_of((role, library)))
-        yield Ours(kafka, _run(kafka.bootstrap, seconds, everybody))
+        with via(kafka.bootstrap) as bootstrap:
+            runs = _run(bootstrap, seconds, everybody)
+        yield Ours(kafka, runs)
 
 
-def against_kafka(seconds: float, everybody: list[Who]) -> dict[Who, Run]:
+def against_kafka(seconds: float, everybody: list[Who], via: Via = nullcontext) -> dict[Who, Run]:
     """The same against Apache Kafka 3.9.1, with all topics on its broker 0."""
     kafka = RealKafka("default")
     try:
@@ -95,7 +101,8 @@ def against_kafka(seconds: float, everybody: list[Who]) -> dict[Who, Run]:
         bootstrap = "{}:{}".format(*kafka.bootstrap[0])
         _fill(bootstrap, _needed(seconds))
         _set_quotas(kafka, everybody)
-        return _run(bootstrap, seconds, everybody)
+        with via(bootstrap) as where:
+            return _run(where, seconds, everybody)
     finally:
         kafka.stop()
 
