@@ -104,6 +104,8 @@ def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool
 class Journal(Observer):
     """`requests()`, `throttles()`, `events()` read it, oldest first; `total` counts everything ever noted."""
 
+    is_guarded = False
+
     def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
         self._requests: deque[tuple[Any, ...]] = deque(maxlen=capacity)
         self._throttles: deque[ThrottleSeen] = deque(maxlen=capacity)

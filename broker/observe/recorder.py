@@ -59,6 +59,7 @@ class Recorder(Observer):
     """
 
     wants_records_apart = True
+    is_guarded = False
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int = 1) -> None:
         self._entries = Entries(sink, together)

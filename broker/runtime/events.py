@@ -29,6 +29,8 @@ class Observer:
 
     wants_records_apart = False
     """True: records of fetch responses come as splices of `response_ready`, small ones too."""
+    is_guarded = True
+    """False: for observers of the broker's own that are called with every request and never raise. The guard costs them one call more."""
 
     def connection_opened(self, broker_id: int, connection: Any, now_ms: int) -> None:
         """A client was accepted at a listener."""
@@ -181,7 +183,8 @@ class Events:
 
     def _subscribe(self) -> None:
         for name in EVENTS:
-            setattr(self, name, _all([getattr(o, name) for o in self.observers if _overrides(o, name)]))
+            methods = [_method(observer, name) for observer in self.observers if _overrides(observer, name)]
+            setattr(self, name, _all(methods))
         self.wants_records_apart = any(observer.wants_records_apart for observer in self.observers)
 
 
@@ -190,20 +193,29 @@ def _overrides(observer: Observer, name: str) -> bool:
     return getattr(getattr(observer, name), "__func__", None) is not getattr(Observer, name)
 
 
+def _method(observer: Observer, name: str) -> Callable[..., None]:
+    """Return the method that an event calls. What it raises is logged, unless the observer is not guarded."""
+    method: Callable[..., None] = getattr(observer, name)
+    if not observer.is_guarded:
+        return method
+
+    def guarded(*arguments: Any) -> None:
+        try:
+            method(*arguments)
+        except Exception:
+            logger.exception("observer %s failed in %s; the broker goes on", type(observer).__qualname__, name)
+
+    return guarded
+
+
 def _all(methods: Sequence[Callable[..., None]]) -> Callable[..., None] | None:
-    """Return what calls all of them, each whatever becomes of the others; None for none."""
-    if not methods:
-        return None
+    """Return what calls all of them: None for none, the method itself for one."""
+    if len(methods) < 2:
+        return methods[0] if methods else None
+    several = tuple(methods)
 
     def call(*arguments: Any) -> None:
-        for method in methods:
-            try:
-                method(*arguments)
-            except Exception:
-                logger.exception("an observer failed in %s; the broker goes on", _name(method))
+        for method in several:
+            method(*arguments)
 
     return call
-
-
-def _name(method: Callable[..., None]) -> str:
-    return getattr(method, "__qualname__", repr(method))
