@@ -17,7 +17,7 @@ from kafkaproto.arrays import ArrayType
 from kafkaproto.coordinator_records import data_class
 from kafkaproto.data import DATA, RECORDS
 from kafkaproto.errors import ProtocolError
-from kafkaproto.json_form import wire_name
+from kafkaproto.json_form import from_json, to_json, wire_name
 from kafkaproto.message import Message, NullableStruct
 from kafkaproto.messages.request_header import LAYOUTS as REQUEST_HEADERS
 from kafkaproto.messages.response_header import LAYOUTS as RESPONSE_HEADERS
@@ -143,7 +143,7 @@ def decode(options: argparse.Namespace) -> Iterator[str]:
 
 def _read(layout: Message[Any], data: bytes, start: int) -> tuple[Any, int]:
     obj, end = layout.decode_flat(memoryview(data), start, len(data))
-    return layout.to_json(obj), end
+    return to_json(layout, obj), end
 
 
 def _header(found: Codec, response: bool) -> Message[Any]:
@@ -185,7 +185,7 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
         raise CommandError("this JSON is nested deeper than any message") from None
     if isinstance(given, dict) and {"version", "message", "fields"} <= given.keys():
         given = given["message"]
-    data = layout.encode(layout.from_json(given))
+    data = layout.encode(from_json(layout, given))
     if options.hex:
         yield data.hex()
         return

@@ -55,6 +55,11 @@ def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> De
     return None
 
 
+def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
+    """Return what is wrong with the message that flat code could not read. stopped: the position it had reached."""
+    return explain(layout, memoryview(view), pos, end) or DecodeError(layout.cls.__name__, stopped, "cannot be read")
+
+
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Any) -> int:
     """Go to the first item that cannot be read, behind the last if there is none; the number of items before it."""
     if array.is_numeric:

@@ -11,16 +11,18 @@ import base64
 import binascii
 import math
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from kafkaproto.arrays import ArrayType
 from kafkaproto.defaults import differs
 from kafkaproto.errors import EncodeError, shown
+from kafkaproto.message import Message
 from kafkaproto.primitives import Bool, BytesType, Float64, LengthPrefixed, StringType, Uuid
 from kafkaproto.struct_types import NullableStruct, StructType
 from kafkaproto.wire_type import WireType
 
 Json = Any
+T = TypeVar("T")
 
 OTHER_NAMES = {"RequestHeader": {"api_key": "requestApiKey", "api_version": "requestApiVersion"}}
 """Where our name of a field is not Kafka's in another spelling."""
@@ -34,9 +36,13 @@ def wire_name(layout: StructType[Any], name: str) -> str:
     return other or re.sub("_([a-z0-9])", lambda letter: letter[1].upper(), name)
 
 
-def to_json(layout: StructType[Any], obj: Any, path: str = "") -> dict[str, Json]:
-    """A message as what `json.dumps` takes. Raises EncodeError for what would be lost in this version, as encoding does."""
-    path = path or layout.cls.__name__
+def to_json(layout: Message[Any], obj: Any) -> dict[str, Json]:
+    """Return a message as what `json.dumps` takes. Raises EncodeError for what would be lost in this version, as encoding does."""
+    with layout.naming_versions():
+        return _struct_to_json(layout, obj, layout.cls.__name__)
+
+
+def _struct_to_json(layout: StructType[Any], obj: Any, path: str) -> dict[str, Json]:
     if not isinstance(obj, layout.cls):
         raise EncodeError(path, f"{shown(obj)} is no {layout.cls.__name__}")
     for name in layout.absent:
@@ -55,9 +61,9 @@ def value_to_json(kind: WireType, value: Any, path: str) -> Json:
         return _checked_null(kind, path)
     match kind:
         case StructType():
-            return to_json(kind, value, path)
+            return _struct_to_json(kind, value, path)
         case NullableStruct():
-            return to_json(kind.struct, value, path)
+            return _struct_to_json(kind.struct, value, path)
         case ArrayType():
             return [
                 value_to_json(kind.item, item, f"{path}[{i}]")
@@ -82,13 +88,18 @@ def _base64(value: Any, path: str) -> str:
         raise EncodeError(path, f"{shown(value)} is not in memory, so it has no JSON") from None
 
 
-def from_json(layout: StructType[Any], data: Json, path: str = "") -> Any:
-    """The object that JSON tells of. Raises EncodeError, naming the field that is missing, unknown or of another type.
+def from_json(layout: Message[T], data: Json) -> T:
+    """Return the message that JSON describes. Raises EncodeError, naming the field that is missing, unknown or of another type.
 
     Tagged fields may be missing. That numbers are in their range, encoding checks. Kafka ignores names that it does not
     know; here they are errors.
     """
-    path = path or layout.cls.__name__
+    with layout.naming_versions():
+        obj: T = _struct_from_json(layout, data, layout.cls.__name__)
+    return obj
+
+
+def _struct_from_json(layout: StructType[Any], data: Json, path: str) -> Any:
     if not isinstance(data, dict):
         raise EncodeError(path, f"{shown(data)} is no JSON object")
     left = dict(data)
@@ -113,9 +124,9 @@ def value_from_json(kind: WireType, data: Json, path: str) -> Any:
         return _checked_null(kind, path)
     match kind:
         case StructType():
-            return from_json(kind, data, path)
+            return _struct_from_json(kind, data, path)
         case NullableStruct():
-            return from_json(kind.struct, data, path)
+            return _struct_from_json(kind.struct, data, path)
         case ArrayType():
             items = _checked(data, list, "list", path)
             return [value_from_json(kind.item, item, f"{path}[{i}]") for i, item in enumerate(items)]

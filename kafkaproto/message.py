@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import Any, TypeVar
 
 from construct import Construct
 
-from kafkaproto import flat, json_form, memory
-from kafkaproto.errors import DecodeError, EncodeError
-from kafkaproto.explain import explain
+from kafkaproto import flat, memory
+from kafkaproto.errors import EncodeError
+from kafkaproto.explain import explain_decode_failure
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import Splices
 from kafkaproto.struct_types import NullableStruct, StructType, TaggedNullableStruct, parts
@@ -63,29 +63,18 @@ class Message(StructType[T]):
         self.encode_flat(obj, out, None)
         return bytes(out)
 
-    def to_json(self, obj: T) -> dict[str, Any]:
-        """The object as JSON values, in the form of kafka-clients' JsonConverter (`kafkaproto.json_form`). Raises EncodeError."""
-        with self._naming_versions():
-            return json_form.to_json(self, obj)
-
-    def from_json(self, data: Any) -> T:
-        """The object that JSON values tell of. Raises EncodeError, naming the field."""
-        with self._naming_versions():
-            obj: T = json_form.from_json(self, data)
-        return obj
-
     @cached_property
     def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
         """``(view, pos, end) -> (object, position behind it)``; nothing at or behind ``end`` is read."""
         text, code = self.decoder_text()
-        code.names.update(failures=flat.DECODE_FAILURES, explain=self.explain_decode_failure)
+        code.names.update(failures=flat.DECODE_FAILURES, explain=partial(explain_decode_failure, self))
         return code.compile(text, "decode")
 
     @cached_property
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
         """``(object, out, splices) -> None``; appends, and leaves ``out`` and ``splices`` as they were if it raises."""
         text, code = self.encoder_text()
-        code.names.update(failures=flat.ENCODE_FAILURES, explain=self.explain_encode_failure)
+        code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
         return code.compile(text, "encode")
 
     def decoder_text(self) -> tuple[str, FlatCode]:
@@ -119,22 +108,6 @@ class Message(StructType[T]):
         ]
         return code.text("def encode(o, out, splices):", prologue, epilogue), code
 
-    def explain_decode_failure(self, view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
-        """Read again, to say where and why."""
-        return explain(self, memoryview(view), pos, end) or DecodeError(self.cls.__name__, stopped, "cannot be read")
-
-    def explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
-        """Build again with the readable form, to say where and why."""
-        try:
-            self.build(obj, splices=[] if can_splice else None)
-        except EncodeError as found:
-            return found
-        return self._unwritable(error)
-
-    def _unwritable(self, error: Exception) -> EncodeError:
-        """What nobody foresaw, an object without one of its fields for instance."""
-        return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
-
     @cached_property
     def is_copied(self) -> bool:
         """Whether the decoder makes `bytes` of its part of the buffer, which are faster to index and to slice. `bytes`
@@ -148,13 +121,25 @@ class Message(StructType[T]):
 
     def build(self, obj: T, **context: Any) -> bytes:
         """Write with the readable form. Raises EncodeError."""
-        with self._naming_versions():
+        with self.naming_versions():
             data: bytes = super().build(obj, **context)
         return data
 
+    def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
+        """Write again with the readable form, which names the field and the reason."""
+        try:
+            self.build(obj, splices=[] if can_splice else None)
+        except EncodeError as found:
+            return found
+        return self._unwritable(error)
+
+    def _unwritable(self, error: Exception) -> EncodeError:
+        """Return the error for a failure that no wire type expects: an object without one of its fields, for instance."""
+        return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
+
     @contextmanager
-    def _naming_versions(self) -> Iterator[None]:
-        """Nothing below a message knows the message's versions."""
+    def naming_versions(self) -> Iterator[None]:
+        """Add the message's versions, which no wire type knows, to an EncodeError raised inside."""
         try:
             yield
         except EncodeError as error:

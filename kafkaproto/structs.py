@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+from kafkaproto import json_form
 from kafkaproto.defaults import unmade
 from kafkaproto.errors import UnsupportedVersion
 from kafkaproto.message import Message
@@ -88,11 +89,11 @@ class Whole(Struct):
     @classmethod
     def from_json(cls, data: Any, version: int) -> Self:
         """The message that JSON values tell of, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
-        return cls.layout(version).from_json(data)
+        return json_form.from_json(cls.layout(version), data)
 
     def to_json(self, version: int) -> dict[str, Any]:
         """The message as JSON values, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
-        return self.layout(version).to_json(self)
+        return json_form.to_json(self.layout(version), self)
 
 
 def _made_when_looked_at(slot: Any, make: type[Struct]) -> property:

@@ -14,6 +14,7 @@ import pytest
 from kafkaproto.api import APIS
 from kafkaproto.command_line import main
 from kafkaproto.header import RequestHeader, encode_request_header, encode_response_header
+from kafkaproto.json_form import to_json
 from kafkaproto.messages.list_offsets import LIST_OFFSETS_REQUEST_V6, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.metadata import METADATA_RESPONSE_V9, MetadataResponse
 
@@ -33,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> st
 def test_decode_prints_the_message_and_the_offset_of_each_field(capsys: pytest.CaptureFixture[str]) -> None:
     told: dict[str, Any] = json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex(" ")))
     assert (told["api"], told["kind"], told["version"]) == ("ListOffsets", "request", 6)
-    assert told["message"] == LIST_OFFSETS_REQUEST_V6.to_json(REQUEST)
+    assert told["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
     assert told["fields"][:4] == [
         {"offset": 0, "size": 4, "path": "replicaId", "value": 0},
         {"offset": 4, "size": 1, "path": "isolationLevel", "value": 1},
@@ -61,7 +62,7 @@ def test_decode_with_headers(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(run(capsys, "decode", *ASKED, "--header", "--hex", (out + DATA).hex()))
     header = {"requestApiKey": 2, "requestApiVersion": 6, "correlationId": 7, "clientId": "me"}
     assert told["header"] == header
-    assert told["message"] == LIST_OFFSETS_REQUEST_V6.to_json(REQUEST)
+    assert told["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
     assert [f["offset"] for f in told["fields"] if f["path"] in ("correlationId", "replicaId")] == [4, len(out)]
     answer = bytearray()
     encode_response_header(3, 9, 8, answer)

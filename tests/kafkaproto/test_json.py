@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkaproto.errors import EncodeError
-from kafkaproto.json_form import wire_name
+from kafkaproto.json_form import from_json, to_json, wire_name
 from kafkaproto.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS_REQUEST_V0 as QUOTAS
 from kafkaproto.messages.alter_client_quotas import AlterClientQuotasRequest, OpData
 from kafkaproto.messages.alter_client_quotas import AlterClientQuotasRequestEntryData as EntryData
@@ -33,8 +33,8 @@ from tests.support.codec.values import Values
 @core_first([*ENTRIES, *EXAMPLE_ENTRIES])
 def test_objects_survive_as_json_text(entry: Entry) -> None:
     for obj in Values(f"json {entry.id}").objects(entry.layout):
-        text = json.dumps(entry.layout.to_json(obj))
-        assert entry.layout.from_json(json.loads(text)) == obj
+        text = json.dumps(to_json(entry.layout, obj))
+        assert from_json(entry.layout, json.loads(text)) == obj
 
 
 def test_names_are_those_of_the_definitions() -> None:
@@ -48,30 +48,30 @@ def test_names_are_those_of_the_definitions() -> None:
 
 def test_the_forms_of_values() -> None:
     request = FetchRequest(topics=[FetchTopic(topic_id=bytes(range(0xF0, 0x100)))], cluster_id="c")
-    written = FETCH_REQUEST_V13.to_json(request)
+    written = to_json(FETCH_REQUEST_V13, request)
     assert (written["topics"], written["clusterId"]) == ([{"topicId": "8PHy8_T19vf4-fr7_P3-_w", "partitions": []}], "c")
-    assert "clusterId" not in FETCH_REQUEST_V13.to_json(FetchRequest()), "a tagged field that is its default"
+    assert "clusterId" not in to_json(FETCH_REQUEST_V13, FetchRequest()), "a tagged field that is its default"
     member = JoinGroupResponseMember("m", None, b"\xfb\xff")
-    [told] = JOIN_GROUP_RESPONSE_V6.to_json(JoinGroupResponse(members=[member]))["members"]
+    [told] = to_json(JOIN_GROUP_RESPONSE_V6, JoinGroupResponse(members=[member]))["members"]
     assert told == {"memberId": "m", "groupInstanceId": None, "metadata": "+/8="}
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 0.5])
 def test_numbers_that_json_lacks_are_words(value: float) -> None:
     quotas = AlterClientQuotasRequest([EntryData(ops=[OpData("producer_byte_rate", value)])])
-    text = json.dumps(QUOTAS.to_json(quotas), allow_nan=False)
-    assert QUOTAS.from_json(json.loads(text)) == quotas
+    text = json.dumps(to_json(QUOTAS, quotas), allow_nan=False)
+    assert from_json(QUOTAS, json.loads(text)) == quotas
 
 
 def test_what_would_be_lost_is_refused_as_in_encoding() -> None:
     partition = PartitionData(preferred_read_replica=3)
     response = FetchResponse(responses=[FetchableTopicResponse("t", partitions=[partition])])
     with pytest.raises(EncodeError, match=r"partitions\[0\]\.preferred_read_replica in v4: is no field there"):
-        FETCH_RESPONSE_V4.to_json(response)
-    assert FETCH_RESPONSE_V11.from_json(FETCH_RESPONSE_V11.to_json(response)) == response
+        to_json(FETCH_RESPONSE_V4, response)
+    assert from_json(FETCH_RESPONSE_V11, to_json(FETCH_RESPONSE_V11, response)) == response
 
 
-WHOLE = FETCH_REQUEST_V11.to_json(FetchRequest())
+WHOLE = to_json(FETCH_REQUEST_V11, FetchRequest())
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ WHOLE = FETCH_REQUEST_V11.to_json(FetchRequest())
 )
 def test_bad_json_is_refused_with_its_place(change: dict[str, Any], where: str, why: str) -> None:
     with pytest.raises(EncodeError, match=why) as error:
-        FETCH_REQUEST_V11.from_json({**WHOLE, **change})
+        from_json(FETCH_REQUEST_V11, {**WHOLE, **change})
     assert error.value.path == where
 
 
 @pytest.mark.parametrize("text", ["AAAA", "????", "8PHy8_T19vf4-fr7_P3-_w=x"])
 def test_a_bad_uuid_is_refused(text: str) -> None:
-    whole = FETCH_REQUEST_V13.to_json(FetchRequest())
+    whole = to_json(FETCH_REQUEST_V13, FetchRequest())
     with pytest.raises(EncodeError, match=r"topics\[0\]\.topicId"):
-        FETCH_REQUEST_V13.from_json({**whole, "topics": [{"topicId": text, "partitions": []}]})
+        from_json(FETCH_REQUEST_V13, {**whole, "topics": [{"topicId": text, "partitions": []}]})

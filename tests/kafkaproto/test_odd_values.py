@@ -11,6 +11,7 @@ from kafkaproto.coordinator_records import read_record, write_key, write_value
 from kafkaproto.data.offset_commit_key import OffsetCommitKey
 from kafkaproto.data.offset_commit_value import OffsetCommitValue
 from kafkaproto.errors import LONGEST_SHOWN, DecodeError, EncodeError, UnsupportedVersion
+from kafkaproto.json_form import from_json, to_json
 from kafkaproto.messages.alter_client_quotas import AlterClientQuotasRequest, OpData
 from kafkaproto.messages.alter_client_quotas import AlterClientQuotasRequestEntryData as EntryData
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -76,15 +77,15 @@ def test_a_uuid_may_be_a_bytearray_in_both_forms() -> None:
 @pytest.mark.parametrize(
     ("to_json", "path"),
     [
-        (lambda: V5.to_json(5), "SyncGroupRequest"),  # type: ignore[arg-type]
-        (lambda: V5.to_json(SyncGroupRequest(group_id=None)), "SyncGroupRequest.group_id"),  # type: ignore[arg-type]
-        (lambda: V5.to_json(SyncGroupRequest(group_id=5)), "SyncGroupRequest.group_id"),  # type: ignore[arg-type]
-        (lambda: V5.to_json(ODD[2]), "SyncGroupRequest.assignments"),
-        (lambda: V5.to_json(ODD[3]), "SyncGroupRequest.assignments[0]"),
-        (lambda: V5.to_json(ODD[5]), "SyncGroupRequest.assignments[0].assignment"),
-        (lambda: V5.to_json(without_group_id()), "SyncGroupRequest"),
-        (lambda: QUOTAS.to_json(quotas("x")), "AlterClientQuotasRequest.entries[0].ops[0].value"),
-        (lambda: QUOTAS.to_json(quotas(10**400)), "AlterClientQuotasRequest.entries[0].ops[0].value"),
+        (lambda: to_json(V5, 5), "SyncGroupRequest"),  # type: ignore[arg-type]
+        (lambda: to_json(V5, SyncGroupRequest(group_id=None)), "SyncGroupRequest.group_id"),  # type: ignore[arg-type]
+        (lambda: to_json(V5, SyncGroupRequest(group_id=5)), "SyncGroupRequest.group_id"),  # type: ignore[arg-type]
+        (lambda: to_json(V5, ODD[2]), "SyncGroupRequest.assignments"),
+        (lambda: to_json(V5, ODD[3]), "SyncGroupRequest.assignments[0]"),
+        (lambda: to_json(V5, ODD[5]), "SyncGroupRequest.assignments[0].assignment"),
+        (lambda: to_json(V5, without_group_id()), "SyncGroupRequest"),
+        (lambda: to_json(QUOTAS, quotas("x")), "AlterClientQuotasRequest.entries[0].ops[0].value"),
+        (lambda: to_json(QUOTAS, quotas(10**400)), "AlterClientQuotasRequest.entries[0].ops[0].value"),
         (
             lambda: MetadataRequest([MetadataRequestTopic(topic_id="x")]).to_json(12),  # type: ignore[arg-type]
             "MetadataRequest.topics[0].topic_id",
@@ -99,10 +100,10 @@ def test_an_odd_value_has_no_json(to_json: Callable[[], Any], path: str) -> None
 
 @pytest.mark.parametrize("number", [10**400, WITHOUT_TEXT], ids=["large", "without text"])
 def test_json_with_too_large_a_number_is_refused_with_its_place(number: int) -> None:
-    data = QUOTAS.to_json(quotas(1.5))
+    data = to_json(QUOTAS, quotas(1.5))
     data["entries"][0]["ops"][0]["value"] = number
     with pytest.raises(EncodeError) as error:
-        QUOTAS.from_json(data)
+        from_json(QUOTAS, data)
     assert error.value.path == "AlterClientQuotasRequest.entries[0].ops[0].value"
 
 

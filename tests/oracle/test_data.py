@@ -13,6 +13,7 @@ from kafkaproto.coordinator_records import data_class, read_record, write_key, w
 from kafkaproto.data import DATA, RECORDS
 from kafkaproto.generator import SCHEMAS
 from kafkaproto.generator.refresh import OLDER_DATA, data, to_text
+from kafkaproto.json_form import to_json
 from tests.support.codec.catalogue import DATA_ENTRIES, Entry
 from tests.support.codec.values import Values
 from tests.support.oracle.instances import Instances
@@ -93,7 +94,7 @@ def test_the_number_in_front_of_a_key_names_key_and_value_as_in_kafka(newer: Ora
 )
 def test_the_number_is_the_version_of_the_key_in_the_older_release(oracle: Oracle, entry: Entry) -> None:
     for obj in Values(entry.id).objects(entry.layout):
-        assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, entry.layout.to_json(obj))
+        assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, to_json(entry.layout, obj))
 
 
 @pytest.mark.parametrize("kind", RECORDS["__consumer_offsets"])

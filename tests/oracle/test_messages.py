@@ -9,6 +9,7 @@ from itertools import product
 import pytest
 
 from kafkaproto.errors import DecodeError, EncodeError
+from kafkaproto.json_form import from_json, to_json
 from kafkaproto.message import parts
 from kafkaproto.primitives import Float64
 from tests.support.codec.catalogue import ENTRIES, Entry
@@ -45,8 +46,8 @@ def test_numbers_that_json_lacks_are_the_words_that_kafka_writes(
     for kafka in releases.having(entry.name, entry.version):
         read, back, fields = kafka.decode(entry.name, entry.version, ours)
         assert (read, back) == (len(ours), ours)
-        assert fields == entry.layout.to_json(entry.layout.decode(ours))
-        assert entry.layout.encode(entry.layout.from_json(fields)) == ours
+        assert fields == to_json(entry.layout, entry.layout.decode(ours))
+        assert entry.layout.encode(from_json(entry.layout, fields)) == ours
 
 
 @pytest.mark.parametrize("name", sorted({entry.name for entry in ENTRIES}))
@@ -116,4 +117,4 @@ def test_text_that_is_no_utf8_is_read_as_java_reads_it(releases: Releases) -> No
     data = len(names).to_bytes(4, "big") + b"".join(len(name).to_bytes(2, "big") + name for name in names)
     for kafka in releases.having(entry.name, entry.version):
         _, _, fields = kafka.decode(entry.name, entry.version, data)
-        assert fields == entry.layout.to_json(entry.layout.decode(data))
+        assert fields == to_json(entry.layout, entry.layout.decode(data))
