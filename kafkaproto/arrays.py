@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from kafkaproto import flat, memory
+from kafkaproto.contexts import reading
 from kafkaproto.errors import EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import FixedWidth, Int8, LengthPrefixed, UuidType
@@ -28,7 +29,8 @@ class ArrayType(LengthPrefixed):
         if count is None:
             return None
         memory.spend(context, count * self.item_weight, path, offset)
-        first = context.skip(self, count, stream, context) if context is not None and "skip" in context else 0
+        message = reading(context)
+        first = message.skip(self, count, stream, message) if message.skip else 0
         return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(first, count)]
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:

@@ -14,10 +14,9 @@ from io import SEEK_CUR, SEEK_END, SEEK_SET
 from math import inf
 from typing import Any
 
-from construct import Container
-
 from kafkaproto import flat
 from kafkaproto.arrays import ArrayType
+from kafkaproto.contexts import Reading
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import FlatCode
 from kafkaproto.memory import room_for
@@ -47,7 +46,7 @@ class Window:
 
 def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> DecodeError | None:
     """What is wrong with the message between ``pos`` and ``end``; None if the readable form finds nothing."""
-    context = Container(skip=skip_sound_items, room=room_for(end - pos) if layout.is_heavy else inf)
+    context = Reading(room_for(end - pos) if layout.is_heavy else inf, skip_sound_items)
     try:
         layout._parse(Window(view[:end], pos), context, "(parsing)")  # type: ignore[arg-type]
     except DecodeError as found:
@@ -60,7 +59,7 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
     return explain(layout, memoryview(view), pos, end) or DecodeError(layout.cls.__name__, stopped, "cannot be read")
 
 
-def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Any) -> int:
+def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
     """Go to the first item that cannot be read, behind the last if there is none; the number of items before it."""
     if array.is_numeric:
         size: int = array.item.size

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from kafkaproto.contexts import reading
 from kafkaproto.errors import DecodeError
 
 LIMIT = 40
@@ -49,10 +50,9 @@ def room_for(size: int) -> int:
 
 def spend(context: Any, amount: int, path: str, offset: int) -> None:
     """Take from the room of a message that is read with the readable form. Raises DecodeError when it is used up."""
-    if context is None or "room" not in context:
-        return
-    context.room -= amount
-    if context.room < 0:
+    message = reading(context)
+    message.room -= amount
+    if message.room < 0:
         raise DecodeError(path, offset, f"would take more than {LIMIT} times the message's bytes in memory")
 
 

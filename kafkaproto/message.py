@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
+from io import BytesIO
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from construct import Construct
 
 from kafkaproto import flat, memory
-from kafkaproto.errors import EncodeError
+from kafkaproto.contexts import Reading, Writing
+from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.explain import explain_decode_failure
 from kafkaproto.flat import FlatCode
 from kafkaproto.primitives import Splices
 from kafkaproto.struct_types import NullableStruct, StructType, TaggedNullableStruct, parts
+from kafkaproto.wire_type import remaining
 
 __all__ = ["Message", "NullableStruct", "TaggedNullableStruct", "parts"]
 
@@ -66,9 +69,7 @@ class Message(StructType[T]):
     @cached_property
     def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
         """``(view, pos, end) -> (object, position behind it)``; nothing at or behind ``end`` is read."""
-        text, code = self.decoder_text()
-        code.names.update(failures=flat.DECODE_FAILURES, explain=partial(explain_decode_failure, self))
-        return code.compile(text, "decode")
+        return self._decoder(self.is_copied)
 
     @cached_property
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
@@ -77,9 +78,14 @@ class Message(StructType[T]):
         code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
         return code.compile(text, "encode")
 
-    def decoder_text(self) -> tuple[str, FlatCode]:
-        """The flat decoder's text, and the page with its constants."""
-        code = FlatCode(decoding=True, copied=self.is_copied, weighed=self.is_heavy)
+    def _decoder(self, copied: bool) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
+        text, code = self.decoder_text(copied)
+        code.names.update(failures=flat.DECODE_FAILURES, explain=partial(explain_decode_failure, self))
+        return code.compile(text, "decode")
+
+    def decoder_text(self, copied: bool | None = None) -> tuple[str, FlatCode]:
+        """Return the flat decoder's text, and the page with its constants. copied: `is_copied` unless given."""
+        code = FlatCode(decoding=True, copied=self.is_copied if copied is None else copied, weighed=self.is_heavy)
         self.emit_decode(code, "message")
         code.constant("Malformed", flat.Malformed)
         code.line("if p > n: raise Malformed")
@@ -116,14 +122,20 @@ class Message(StructType[T]):
 
     # The readable form
 
-    def parse(self, data: bytes | memoryview, **context: Any) -> Any:
-        return super().parse(data, room=memory.room_for(len(data)) if self.is_heavy else inf, **context)
+    def _parse(self, stream: BinaryIO, context: Any, path: str) -> T:
+        if type(context) is not Reading:
+            context = Reading(memory.room_for(remaining(stream)) if self.is_heavy else inf)
+        return super()._parse(stream, context, path)
 
-    def build(self, obj: T, **context: Any) -> bytes:
-        """Write with the readable form. Raises EncodeError."""
+    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
+        return super()._build(obj, stream, context if type(context) is Writing else Writing(), path)
+
+    def build(self, obj: T, splices: Splices | None = None) -> bytes:
+        """Write with the readable form; ranges of records go into ``splices``. Raises EncodeError."""
+        stream = BytesIO()
         with self.naming_versions():
-            data: bytes = super().build(obj, **context)
-        return data
+            self._build(obj, stream, Writing(splices), "(building)")
+        return stream.getvalue()
 
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
         """Write again with the readable form, which names the field and the reason."""
@@ -146,3 +158,42 @@ class Message(StructType[T]):
             raise EncodeError(error.path, error.reason, self.versions) from None
         except flat.ENCODE_FAILURES as error:
             raise self._unwritable(error) from None
+
+    # Inside construct's own classes, compiled (`construct.Construct.compile`)
+
+    def _emitparse(self, code: Any) -> str:
+        """Return the expression by which construct's compiled code reads this message: a call of the flat decoder."""
+        code.linkedparsers[id(self)] = self._parse_flat
+        return f"linkedparsers[{id(self)}](io)"
+
+    def _emitbuild(self, code: Any) -> str:
+        """Return the expression by which construct's compiled code writes this message: a call of the flat encoder."""
+        code.linkedbuilders[id(self)] = self._build_flat
+        return f"linkedbuilders[{id(self)}](obj, io)"
+
+    @cached_property
+    def _decode_in_place(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
+        """`decode_flat` without the copy, which for many messages in one stream would be one of all that follow each."""
+        return self._decoder(copied=False) if self.is_copied else self.decode_flat
+
+    def _parse_flat(self, stream: BinaryIO) -> T:
+        """Read the message at the position of a stream that can seek, and leave the stream behind it."""
+        start = stream.tell()
+        if type(stream) is BytesIO:
+            data, skipped = stream.getvalue(), 0  # the bytes that the stream was made of, not a copy
+        else:
+            data, skipped = stream.read(), start
+        buffer = memoryview(data) if self.has_records else data
+        try:
+            obj, end = self._decode_in_place(buffer, start - skipped, len(data))
+        except DecodeError as error:
+            raise DecodeError(error.path, error.offset + skipped, error.reason) from None
+        stream.seek(skipped + end)
+        return obj
+
+    def _build_flat(self, obj: T, stream: BinaryIO) -> T:
+        """Write the message into a stream. Returns it, as construct's compiled code expects."""
+        out = bytearray()
+        self.encode_flat(obj, out, None)
+        stream.write(out)
+        return obj

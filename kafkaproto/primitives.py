@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from kafkaproto import flat, memory
+from kafkaproto.contexts import Writing
 from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.wire_type import WireType, parse_uvarint, read, remaining
@@ -329,7 +330,7 @@ class RecordsType(BytesType):
     """
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
-        splices = context.get("splices") if context else None
+        splices = context.splices if type(context) is Writing else None
         if obj is None or isinstance(obj, BYTES_LIKE) or not hasattr(obj, "__len__"):
             return super()._build(obj, stream, context, path)
         if splices is None:

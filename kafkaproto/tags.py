@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from construct import Construct
 
 from kafkaproto import flat, memory
+from kafkaproto.contexts import reading
 from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, differs, emit_differs
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.flat import FlatCode
@@ -42,7 +43,7 @@ class Tags(WireType):
     def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
         """The fields that are there, by name; unknown ones under `UNKNOWN_TAGS`."""
         known = {field.tag: field for field in self.fields}
-        explaining = context is not None and "skip" in context
+        explaining = reading(context).skip is not None
         values: dict[str, Any] = {}
         unknown: flat.RawTags = []
         for _ in range(self._parse_count(stream, context, f"{path}.(tags)")):
