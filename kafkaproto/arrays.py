@@ -25,11 +25,12 @@ class ArrayType(LengthPrefixed):
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> list[Any] | None:
         offset = stream.tell()
+        message = reading(context)
         count = self.parse_length(stream, path)
+        message.passed(path, offset, stream, None if count is None else f"({count} items)")
         if count is None:
             return None
         memory.spend(context, count * self.item_weight, path, offset)
-        message = reading(context)
         first = message.skip(self, count, stream, message) if message.skip else 0
         return [self.item._parse(stream, context, f"{path}[{i}]") for i in range(first, count)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any
+from typing import Any, BinaryIO
 
 
 class Reading:
@@ -33,6 +33,11 @@ class Reading:
         self.room = room
         self.skip = skip
         self.follow = follow
+
+    def passed(self, path: str, start: int, stream: BinaryIO, value: Any, kind: Any = None) -> None:
+        """Tell `follow` of the piece between ``start`` and the stream's position."""
+        if self.follow:
+            self.follow(kind, path, start, stream.tell() - start, value)
 
 
 class Writing:

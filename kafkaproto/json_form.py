@@ -33,7 +33,17 @@ WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 def wire_name(layout: StructType[Any], name: str) -> str:
     """``throttle_time_ms`` to ``throttleTimeMs``."""
     other = OTHER_NAMES.get(layout.cls.__name__, {}).get(name)
-    return other or re.sub("_([a-z0-9])", lambda letter: letter[1].upper(), name)
+    return other or _camel_case(name)
+
+
+def _camel_case(name: str) -> str:
+    return re.sub("_([a-z0-9])", lambda letter: letter[1].upper(), name)
+
+
+def wire_path(layout: StructType[Any], path: str) -> str:
+    """``FetchRequest.topics[0].fetch_offset`` to ``topics[0].fetchOffset``."""
+    first, *others = path.removeprefix(f"{layout.cls.__name__}.").split(".")
+    return ".".join([wire_name(layout, first), *map(_camel_case, others)])
 
 
 def to_json(layout: Message[Any], obj: Any) -> dict[str, Json]:

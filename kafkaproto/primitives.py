@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from kafkaproto import flat, memory
-from kafkaproto.contexts import Writing
+from kafkaproto.contexts import Writing, reading
 from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
 from kafkaproto.wire_type import WireType, parse_uvarint, read, remaining
@@ -42,7 +42,10 @@ class FixedWidth(WireType):
         self.size = struct.calcsize(">" + fmt)
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
-        return struct.unpack(">" + self.fmt, read(stream, self.size, path))[0]
+        offset = stream.tell()
+        (value,) = struct.unpack(">" + self.fmt, read(stream, self.size, path))
+        reading(context).passed(path, offset, stream, value, self)
+        return value
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         try:
@@ -214,11 +217,11 @@ class StringType(LengthPrefixed):
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> str | None:
         offset = stream.tell()
         length = self.parse_length(stream, path)
-        if length is None:
-            return None
-        if length > flat.MAX_STRING_BYTES:
+        if length is not None and length > flat.MAX_STRING_BYTES:
             raise DecodeError(path, offset, f"a string of {length} bytes is too long")
-        return str(read(stream, length, path), "utf-8", flat.REPLACE)
+        text = None if length is None else str(read(stream, length, path), "utf-8", flat.REPLACE)
+        reading(context).passed(path, offset, stream, text, self)
+        return text
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is None:
@@ -274,8 +277,11 @@ class BytesType(LengthPrefixed):
         super().__init__(width="i", compact=compact, nullable=nullable)
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> bytes | None:
+        offset = stream.tell()
         length = self.parse_length(stream, path)
-        return None if length is None else read(stream, length, path)
+        data = None if length is None else read(stream, length, path)
+        reading(context).passed(path, offset, stream, data, self)
+        return data
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and not isinstance(obj, bytes | bytearray | memoryview):

@@ -16,6 +16,7 @@ from construct import Construct
 
 from kafkaproto import flat, memory
 from kafkaproto.arrays import ArrayType
+from kafkaproto.contexts import reading
 from kafkaproto.defaults import UNKNOWN_TAGS, Defaults, defaults_of, differs, emit_defaults, emit_differs, emit_new
 from kafkaproto.errors import EncodeError, shown
 from kafkaproto.flat import FlatCode
@@ -176,8 +177,10 @@ class NullableStruct(WireType):
         self.struct = struct
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
-        marker = read(stream, 1, path)[0]
-        return None if self._is_null(marker) else self.struct._parse(stream, context, path)
+        offset = stream.tell()
+        is_null = self._is_null(read(stream, 1, path)[0])
+        reading(context).passed(path, offset, stream, None if is_null else "(a struct follows)")
+        return None if is_null else self.struct._parse(stream, context, path)
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         stream.write(self.null if obj is None else self.present)

@@ -43,7 +43,7 @@ class Tags(WireType):
     def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
         """The fields that are there, by name; unknown ones under `UNKNOWN_TAGS`."""
         known = {field.tag: field for field in self.fields}
-        explaining = reading(context).skip is not None
+        message = reading(context)
         values: dict[str, Any] = {}
         unknown: flat.RawTags = []
         for _ in range(self._parse_count(stream, context, f"{path}.(tags)")):
@@ -51,13 +51,16 @@ class Tags(WireType):
             tag = parse_uvarint(stream, f"{path}.(tags)")
             here = f"{path}.(tag {tag})"
             size = parse_uvarint(stream, here)
+            message.passed(here, offset, stream, f"({size} bytes)")
             if size > remaining(stream):
                 raise DecodeError(here, offset, f"{size} bytes, but {remaining(stream)} are left")
             if tag in self.reserved:
                 raise DecodeError(here, offset, "is a field of other versions only")
             if tag not in known:
-                value = read(stream, size, here)
-                if not explaining:  # what is only to be explained need not be kept
+                start, value = stream.tell(), read(stream, size, here)
+                if message.follow:
+                    message.passed(here, start, stream, value.hex())
+                if not message.skip:  # the objects of a message that is only explained are not kept
                     unknown.append((tag, value))
                 continue
             field, end = known[tag], stream.tell() + size
@@ -73,6 +76,7 @@ class Tags(WireType):
         count = parse_uvarint(stream, path)
         if count > remaining(stream):
             raise DecodeError(path, offset, f"{count} tags, but {remaining(stream)} bytes are left")
+        reading(context).passed(path, offset, stream, f"({count} tags)")
         memory.spend(context, count * memory.UNKNOWN_TAG, path, offset)
         return count
 

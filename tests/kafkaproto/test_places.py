@@ -9,7 +9,7 @@ import pytest
 from kafkaproto.errors import DecodeError
 from kafkaproto.messages.fetch import FETCH_REQUEST_V12
 from kafkaproto.places import Place, places
-from tests.support.codec.catalogue import ENTRIES, Entry
+from tests.support.codec.catalogue import ENTRIES, LATEST, Entry
 from tests.support.codec.example import EXAMPLE_ENTRIES
 from tests.support.codec.values import Values
 
@@ -50,4 +50,20 @@ def test_a_damaged_message_gives_the_pieces_before_the_damage() -> None:
         found.extend(places(FETCH_REQUEST_V12, data[:6]))
     assert error.value.offset == 4
     with pytest.raises(DecodeError, match="does not fill"):
-        list(places(FETCH_REQUEST_V12, data[:-1] + b"\x01\x00\x03\x02c"))
+        list(places(FETCH_REQUEST_V12, data[:-1] + b"\x01\x00\x03\x02c\x00"))
+
+
+@pytest.mark.parametrize("entry", [*LATEST, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
+def test_damage_is_where_decoding_finds_it(entry: Entry) -> None:
+    values = Values(f"damaged places {entry.id}")
+    obj = values.object(entry.layout, "small")
+    values.add_unknown_tags(entry.layout, obj)
+    data = entry.layout.encode(obj)
+    for length in range(0, len(data), 1 + len(data) // 50):
+        with pytest.raises(DecodeError) as of_decode:
+            entry.layout.decode(data[:length])
+        found = []
+        with pytest.raises(DecodeError) as of_places:
+            found.extend(places(entry.layout, data[:length]))
+        assert (of_places.value.path, of_places.value.offset) == (of_decode.value.path, of_decode.value.offset)
+        assert sum(place.size for place in found) <= length
