@@ -8,32 +8,23 @@ from struct import Struct
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.log.index import INTERVAL_BYTES
 from kafkaproto.broker.log.store import Store
-from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, read_header
+from kafkaproto.records.batch import BatchHeader, read_header
+from kafkaproto.records.headers import HEADER_BYTES, PREFIX_BYTES, walk
 
 # What finding an offset needs of a header: base_offset, batch_length, last_offset_delta.
 _EXTENT = Struct(">qi11xi")
 # The batch that is looked for begins within an index interval; its header may reach over the end of it.
 _FIRST_READ_BYTES = INTERVAL_BYTES + HEADER_BYTES
-_LARGE_BATCH_BYTES = 4096
-_NEXT_READ_BYTES = 32 << 10
 
 
 def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of every batch that lies in `start`..`end`, both batch boundaries."""
-    position = chunk_start = start
-    chunk = b""
-    read_bytes = _FIRST_READ_BYTES
-    while position < end:
-        at = position - chunk_start
-        if at + HEADER_BYTES > len(chunk):
-            chunk = store.read(position, min(read_bytes, end - position))
-            chunk_start, at = position, 0
-        header = read_header(chunk, at)
-        size_bytes = header.batch_length + PREFIX_BYTES
-        yield position, header
-        position += size_bytes
-        # Large batches: read the headers only.
-        read_bytes = HEADER_BYTES if size_bytes > _LARGE_BATCH_BYTES else _NEXT_READ_BYTES
+    """(position, header) of every batch that lies in `start`..`end`, both batch boundaries. Raises StorageError for another end."""
+    walked_to = start
+    for position, size_bytes, chunk, at in walk(store.read, start, end, first_read_bytes=_FIRST_READ_BYTES):
+        walked_to = position + size_bytes
+        yield position, read_header(chunk, at)
+    if walked_to < end:
+        raise StorageError(f"no whole batch begins at position {walked_to}")
 
 
 def base_offset_at(store: Store, position: int) -> int:

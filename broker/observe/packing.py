@@ -13,8 +13,8 @@ from weakref import ref
 from kafkaproto.api import codec
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
-from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, batch_heads, cut
+from kafkaproto.records.headers import HEADER_BYTES, walk
+from kafkaproto.trace.cutting import batch_heads, cut
 from kafkaproto.trace.format import EXCHANGE, Buffer, StateOfOne, exchange_layout, state_of_one
 from kafkaproto.trace.frames import cut_request, is_silent
 
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkaproto.trace")
 
-READ_BYTES = 64 * 1024
 LARGE_BYTES = 64 * 1024
 """What is larger does not wait, so that what waits takes little, and goes alone, so that nothing is dropped with it."""
-LARGE_BATCH_BYTES = 8 * 1024
-"""Of batches from this size on only the headers are read."""
 
 
 class Traced:
@@ -233,22 +230,6 @@ def heads(records: Any) -> bytes:
 
 def _file_heads(part: FileRange) -> bytes:
     """`batch_heads` of a range of a file, of which no more is read than has to be."""
-    fd, at, end = part.file.fileno(), part.offset, part.offset + len(part)
-    heads: list[bytes] = []
-    keep, length_and_magic, pread = heads.append, LENGTH_AND_MAGIC.unpack, os.pread
-    while at + HEADER_BYTES <= end:
-        head = pread(fd, HEADER_BYTES, at)
-        if len(head) < HEADER_BYTES:
-            break  # somebody else has cut the file
-        length, magic = length_and_magic(head)
-        size = length + PREFIX_BYTES
-        if magic != MAGIC or not HEADER_BYTES <= size <= end - at:
-            break
-        if size < LARGE_BATCH_BYTES:
-            head = batch_heads(pread(fd, min(READ_BYTES, end - at), at))
-            size = sum(length + PREFIX_BYTES for length, _ in LENGTH_AND_MAGIC.iter_unpack(head))
-            if not size:
-                break
-        keep(head)
-        at += size
-    return b"".join(heads)
+    fd, begin, end = part.file.fileno(), part.offset, part.offset + len(part)
+    walked = walk(lambda position, size_bytes: os.pread(fd, size_bytes, position), begin, end)
+    return b"".join([buffer[at : at + HEADER_BYTES] for _, _, buffer, at in walked])

@@ -19,10 +19,8 @@ from kafkaproto.broker.log.runs import OffsetRange
 from kafkaproto.broker.log.scan import headers
 from kafkaproto.broker.log.segments import NamedSegment
 from kafkaproto.broker.log.store import Store
-from kafkaproto.errors import DecodeError
-from kafkaproto.records.batch import HEADER_BYTES, BatchHeader, check_crc, read_header
-
-MAGIC = 2
+from kafkaproto.records.batch import BatchHeader, check_crc, read_header
+from kafkaproto.records.headers import in_memory, walk
 
 
 class LogStart(NamedTuple):
@@ -148,12 +146,14 @@ class _Files:
             with segment.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 view = memoryview(data)
                 try:
-                    while position < min(end, segment.end):
-                        header = self._header(view, position - segment.base)
-                        if header is None or position + header.size > end:
-                            raise _Damage(position)
-                        yield position, header
-                        position += header.size
+                    base = segment.base
+                    for at, size, _, _ in walk(in_memory(view), position - base, min(end - base, len(view))):
+                        if at >= segment.end - base or not self._is_sound(view, at, size):
+                            break
+                        yield base + at, read_header(view, at)
+                        position = base + at + size
+                    if position < min(end, segment.end):
+                        raise _Damage(position)
                 finally:
                     view.release()
         if position < end:
@@ -181,20 +181,11 @@ class _Files:
         _resume(self._store, self._folder, kept, self._store.end_position, is_open=False)
         return cut_bytes
 
-    def _header(self, view: memoryview, at: int) -> BatchHeader | None:
-        if at + HEADER_BYTES > len(view):
-            return None
-        try:
-            header = read_header(view, at)
-        except DecodeError:
-            return None
-        if header.size < HEADER_BYTES or at + header.size > len(view) or header.magic != MAGIC:
-            return None
-        if self._verify:
-            with view[at : at + header.size] as batch:
-                if not check_crc(batch):
-                    return None
-        return header
+    def _is_sound(self, view: memoryview, at: int, size: int) -> bool:
+        if not self._verify:
+            return True
+        with view[at : at + size] as batch:
+            return check_crc(batch)
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:

@@ -8,13 +8,15 @@ Twin: ``org.apache.kafka.common.record.DefaultRecordBatch``.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records import checksum
 from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer, Compression, compress, decompress
+from kafkaproto.records.headers import BATCHES, HEADER_BYTES, MAGIC, PREFIX_BYTES, in_memory
+from kafkaproto.records.headers import walk as walk_headers
 from kafkaproto.records.record import NO_TIMESTAMP, Header, NewRecord, Record
 from kafkaproto.records.walk import Stretch, walk
 from kafkaproto.records.writer import write_records
@@ -23,9 +25,12 @@ __all__ = [
     "Batch",
     "BatchHeader",
     "Compression",
+    "HEADER_BYTES",
     "Header",
+    "MAGIC",
     "NO_TIMESTAMP",
     "NewRecord",
+    "PREFIX_BYTES",
     "Record",
     "batches",
     "build_batch",
@@ -38,11 +43,6 @@ __all__ = [
     "read_header",
     "records",
 ]
-
-HEADER_BYTES = 61
-PREFIX_BYTES = 12
-"""Base offset and length: what ``batch_length`` does not count."""
-MAGIC = 2
 
 NO_PRODUCER = -1
 NO_EPOCH = -1
@@ -170,31 +170,34 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
 
 def batches(buffer: Buffer) -> Iterator[Batch]:
     """The batches of a buffer, one after the other. DecodeError, when it is reached, for one that is not all there."""
-    return map(Batch._make, walk_whole(buffer, read_header))
+    return map(Batch._make, whole(buffer, read_header, BATCHES))
 
 
-def walk_whole(buffer: Buffer, read: Callable[[Buffer, int], H]) -> Iterator[tuple[int, H, memoryview]]:
-    """Position, header and bytes of each batch of a buffer, whatever its magic; ``read`` reads a header. DecodeError as `batches`."""
+def whole(
+    buffer: Buffer, read: Callable[[Buffer, int], H], kinds: Mapping[int, int]
+) -> Iterator[tuple[int, H, memoryview]]:
+    """Yield position, header and bytes of each batch of a buffer. DecodeError, when it is reached, for one that is not all there.
+
+    read: reads a header and raises DecodeError for one that cannot be. kinds: of `kafkaproto.records.headers`.
+    """
     view = memoryview(buffer)
-    pos = 0
-    while pos < len(view):
-        header = read(view, pos)
-        if header.size > len(view) - pos:
-            reason = f"announces {header.size} bytes, {len(view) - pos} are left"
-            raise DecodeError("RecordBatch.batch_length", pos + _LENGTH_AT, reason)
-        yield pos, header, view[pos : pos + header.size]
-        pos += header.size
+    end = 0
+    for pos, size, _, _ in walk_headers(in_memory(view), 0, len(view), kinds):
+        end = pos + size
+        yield pos, read(view, pos), view[pos:end]
+    if end < len(view):
+        reason = f"announces {read(view, end).size} bytes, {len(view) - end} are left"
+        raise DecodeError("RecordBatch.batch_length", end + _LENGTH_AT, reason)
 
 
 def complete_bytes(buffer: Buffer) -> int:
     """How many bytes at the start are whole batches; an answer to a fetch may end in the middle of one."""
-    pos = 0
-    while len(buffer) - pos >= HEADER_BYTES:
-        size = read_header(buffer, pos).size
-        if size > len(buffer) - pos:
-            break
-        pos += size
-    return pos
+    end = 0
+    for pos, size, _, _ in walk_headers(in_memory(buffer), 0, len(buffer)):
+        end = pos + size
+    if len(buffer) - end >= HEADER_BYTES:
+        read_header(buffer, end)  # raises DecodeError for what is no batch, and not only cut off
+    return end
 
 
 def check_crc(batch: Buffer) -> bool:

@@ -6,7 +6,6 @@ The byte that tells them apart lies at the same place in all of them. A broker o
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,17 +14,16 @@ from kafkaproto.records import batch as magic_2
 from kafkaproto.records import message_set
 from kafkaproto.records.batch import BatchHeader
 from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer
+from kafkaproto.records.headers import ENTRIES, LENGTH_AND_MAGIC, PREFIX_BYTES, in_memory, walk
 from kafkaproto.records.message_set import MessageHeader
 from kafkaproto.records.record import Record
 
 __all__ = ["Entry", "batches", "check_crc", "complete_bytes", "entries", "read_header", "records"]
 
-PREFIX_BYTES = 12
 SMALLEST_BODY_BYTES = 14
 """What offset and size announce at least, in any magic."""
 _SIZE_AT = 8
 _MAGIC_AT = 16
-_SIZE = struct.Struct(">i")
 
 
 class Entry(NamedTuple):
@@ -51,25 +49,27 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader | MessageHeader:
 
 def batches(buffer: Buffer) -> Iterator[Entry]:
     """What lies in a buffer, one after the other. DecodeError, when it is reached, for one that is not all there."""
-    return map(Entry._make, magic_2.walk_whole(buffer, read_header))
+    return map(Entry._make, magic_2.whole(buffer, read_header, ENTRIES))
 
 
 def complete_bytes(buffer: Buffer) -> int:
     """How many bytes at the start are whole; an answer to a fetch may end in the middle of a batch or message.
 
-    DecodeError for a size or a magic that cannot be. Headers are not looked at further.
+    DecodeError for a size or a magic that cannot be.
     """
-    pos = 0
-    while len(buffer) - pos > _MAGIC_AT:
-        (size,) = _SIZE.unpack_from(buffer, pos + _SIZE_AT)
-        if size < SMALLEST_BODY_BYTES:
-            raise DecodeError("RecordBatch.batch_length", pos + _SIZE_AT, f"{size} is below {SMALLEST_BODY_BYTES}")
-        if buffer[pos + _MAGIC_AT] > magic_2.MAGIC:
-            raise DecodeError("RecordBatch.magic", pos + _MAGIC_AT, f"{buffer[pos + _MAGIC_AT]} is unknown")
-        if size > len(buffer) - pos - PREFIX_BYTES:
-            break
-        pos += PREFIX_BYTES + size
-    return pos
+    end = 0
+    for pos, size, _, _ in walk(in_memory(buffer), 0, len(buffer), ENTRIES):
+        end = pos + size
+    left = len(buffer) - end
+    if left > _MAGIC_AT:
+        length, magic = LENGTH_AND_MAGIC.unpack_from(buffer, end)
+        if length < SMALLEST_BODY_BYTES:
+            raise DecodeError("RecordBatch.batch_length", end + _SIZE_AT, f"{length} is below {SMALLEST_BODY_BYTES}")
+        if magic > magic_2.MAGIC:
+            raise DecodeError("RecordBatch.magic", end + _MAGIC_AT, f"{magic} is unknown")
+        if length + PREFIX_BYTES <= left:
+            read_header(buffer, end)  # raises DecodeError: all of it is there, and smaller than its header
+    return end
 
 
 def check_crc(batch: Buffer) -> bool:

@@ -13,16 +13,14 @@ from typing import Any
 
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
-from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES, BatchHeader, read_header
+from kafkaproto.records.batch import BatchHeader, read_header
+from kafkaproto.records.headers import HEADER_BYTES, MESSAGES, PREFIX_BYTES, batch_bytes, in_memory, walk
 from kafkaproto.records.message_set import SMALLEST_BYTES, MessageHeader
 from kafkaproto.records.message_set import read_header as read_message_header
 from kafkaproto.trace.format import Buffer
 
 _LENGTH = Struct(">i")
-LENGTH_AND_MAGIC = Struct(f">8xi4xB{HEADER_BYTES - 17}x")
-"""Of a batch's header: the length that it tells, and its magic."""
 _MAGIC_AT = 16
-_LENGTH_AT = 8
 _KEY_AND_VALUE_BYTES = 8
 """Their lengths, which the smallest message has."""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
@@ -48,7 +46,7 @@ def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -
 
 def batch_heads(records: Buffer) -> bytes:
     """The headers of the whole batches of magic 2 at the beginning of `records`, one behind the other, or of whole messages before them."""
-    if whole_batch_bytes(records, 0) == len(records):
+    if batch_bytes(records, 0, len(records)) == len(records):
         return bytes(records[:HEADER_BYTES])
     return b"".join(_heads(records))
 
@@ -71,32 +69,9 @@ def read_heads(left: Buffer) -> list[BatchHeader] | list[MessageHeader]:
 
 
 def _heads(records: Buffer) -> Iterator[Buffer]:
-    at = 0
-    while (size := whole_batch_bytes(records, at)) is not None:
-        yield records[at : at + HEADER_BYTES]
-        at += size
-    while (size := _whole_message_bytes(records, at)) is not None:
-        yield records[at : at + _MESSAGE_HEAD_BYTES[records[at + _MAGIC_AT]]]
-        at += size
-
-
-def _whole_message_bytes(records: Buffer, at: int) -> int | None:
-    """The same of the message of magic 0 or 1 that begins at `at`."""
-    if len(records) - at <= _MAGIC_AT or records[at + _MAGIC_AT] not in SMALLEST_BYTES:
-        return None
-    size: int = _LENGTH.unpack_from(records, at + _LENGTH_AT)[0]
-    return (
-        size + PREFIX_BYTES
-        if SMALLEST_BYTES[records[at + _MAGIC_AT]] <= size <= len(records) - at - PREFIX_BYTES
-        else None
-    )
-
-
-def whole_batch_bytes(records: Buffer, at: int) -> int | None:
-    """The size of the batch of magic 2 that begins at `at`, None if there is none, or not all of it."""
-    room = len(records) - at
-    if room < HEADER_BYTES:
-        return None
-    length, magic = LENGTH_AND_MAGIC.unpack_from(records, at)
-    size: int = length + PREFIX_BYTES
-    return size if magic == MAGIC and HEADER_BYTES <= size <= room else None
+    end = 0
+    for position, size, buffer, at in walk(in_memory(records), 0, len(records)):
+        end = position + size
+        yield buffer[at : at + HEADER_BYTES]
+    for _, _, buffer, at in walk(in_memory(records), end, len(records), MESSAGES):
+        yield buffer[at : at + _MESSAGE_HEAD_BYTES[buffer[at + _MAGIC_AT]]]

@@ -15,8 +15,8 @@ from kafkaproto.errors import EncodeError, ProtocolError
 from kafkaproto.flat import uvarint
 from kafkaproto.frame import LeftOut
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
-from kafkaproto.records.batch import HEADER_BYTES, MAGIC, PREFIX_BYTES
-from kafkaproto.trace.cutting import LENGTH_AND_MAGIC, batch_heads, cut
+from kafkaproto.records.headers import HEADER_BYTES, batch_bytes
+from kafkaproto.trace.cutting import batch_heads, cut
 from kafkaproto.trace.format import Buffer
 
 _SECRET = (ApiKey.SASL_AUTHENTICATE,)
@@ -29,7 +29,7 @@ _NO_TAGS = bytes(3)
 _LENGTH_AND_HEAD_BYTES = _LENGTH.size + HEADER_BYTES
 _ONE_HEAD_FLEXIBLE = uvarint(HEADER_BYTES + 1)
 """How long a records field is that has the header of one batch."""
-_length_and_magic, _put_length = LENGTH_AND_MAGIC.unpack_from, _LENGTH.pack_into
+_put_length = _LENGTH.pack_into
 
 START_BYTES = 8
 """Key, version and correlation id, which every request begins with."""
@@ -120,9 +120,9 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
         records = partitions[0].records
-        if records is not None and (length := len(records)) >= HEADER_BYTES:
-            told, magic = _length_and_magic(records)
-            if told + PREFIX_BYTES == length and magic == MAGIC:
+        if records is not None:
+            length = len(records)
+            if batch_bytes(records, 0, length) == length:
                 if not api.flexible:
                     kept = bytearray(frame[: end - length + HEADER_BYTES])
                     _put_length(kept, len(kept) - _LENGTH_AND_HEAD_BYTES, HEADER_BYTES)

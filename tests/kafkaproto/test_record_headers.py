@@ -1,0 +1,135 @@
+"""Walks over batches by their headers find what was built, whatever is cut off, and read no more than they have to."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkaproto.errors import DecodeError
+from kafkaproto.records import entries
+from kafkaproto.records.batch import NewRecord, batches, build_batch, complete_bytes
+from kafkaproto.records.compression import Compression
+from kafkaproto.records.headers import BATCHES, ENTRIES, HEADER_BYTES, MESSAGES, batch_bytes, in_memory, walk
+from kafkaproto.records.message_set import build_message_set
+from kafkaproto.trace.cutting import batch_heads
+
+
+def batch(value_bytes: int) -> bytes:
+    return build_batch([NewRecord(b"v" * value_bytes, timestamp=1)])
+
+
+def message(magic: int) -> bytes:
+    return build_message_set([NewRecord(b"value", timestamp=1)], magic=magic, compression=Compression.NONE)
+
+
+def whole_batches(data: bytes, kinds: dict[int, int]) -> list[tuple[int, int]]:
+    """Return position and size of each batch, found the plain way."""
+    found, at = [], 0
+    while len(data) - at >= 17:
+        size = struct.unpack_from(">i", data, at + 8)[0] + 12
+        if data[at + 16] not in kinds or size < kinds[data[at + 16]] or size > len(data) - at:
+            break
+        found.append((at, size))
+        at += size
+    return found
+
+
+SOUND = [batch(0), batch(1), batch(100), batch(9000), message(0), message(1)]
+PIECES = st.one_of(
+    st.sampled_from(SOUND),
+    st.binary(max_size=80),
+    # a header with a length and a magic of any kind, and some bytes after it
+    st.builds(
+        lambda length, magic, rest: struct.pack(">qiiB", 0, length, 0, magic) + rest,
+        st.integers(-20, 90),
+        st.integers(0, 3),
+        st.binary(max_size=100),
+    ),
+)
+
+
+@given(st.lists(PIECES, max_size=6), st.integers(0, 200), st.sampled_from([BATCHES, MESSAGES, ENTRIES]))
+def test_in_memory_and_in_reads_of_any_size_a_walk_finds_the_whole_batches(
+    pieces: list[bytes], cut_off: int, kinds: dict[int, int]
+) -> None:
+    data = b"".join(pieces)
+    data = data[: max(0, len(data) - cut_off)]
+    expected = whole_batches(data, kinds)
+    assert [(at, size) for at, size, _, _ in walk(in_memory(data), 0, len(data), kinds)] == expected
+    before = b"front"
+
+    def read(position: int, size: int) -> bytes:
+        return (before + data + b"behind" * 20)[position : position + size]
+
+    for first_read_bytes in (HEADER_BYTES, 1000):
+        found = list(walk(read, 5, 5 + len(data), kinds, first_read_bytes))
+        assert [(at - 5, size) for at, size, _, _ in found] == expected
+        for position, _, buffer, at in found:
+            head = data[position - 5 :][: kinds[data[position - 5 + 16]]]
+            assert bytes(buffer[at : at + len(head)]) == head
+    first = expected[0][1] if expected else None
+    assert batch_bytes(data, 0, len(data), kinds) == first
+
+
+def test_of_large_batches_only_the_headers_are_read() -> None:
+    data = b"".join([batch(20_000)] * 50)
+    read_bytes = 0
+
+    def read(position: int, size: int) -> bytes:
+        nonlocal read_bytes
+        read_bytes += size
+        return data[position : position + size]
+
+    assert len(list(walk(read, 0, len(data)))) == 50
+    assert read_bytes == 50 * HEADER_BYTES
+
+
+def test_small_batches_are_read_many_at_a_time() -> None:
+    data = b"".join([batch(10)] * 5000)
+    reads = 0
+
+    def read(position: int, size: int) -> bytes:
+        nonlocal reads
+        reads += 1
+        return data[position : position + size]
+
+    assert len(list(walk(read, 0, len(data)))) == 5000
+    assert reads <= 2 + len(data) // 60_000
+
+
+def test_a_file_that_was_truncated_meanwhile_ends_the_walk() -> None:
+    data = batch(10) * 3
+    left = data[: len(data) - len(batch(10)) - 30]
+    found = list(walk(lambda position, size: left[position : position + size], 0, len(data)))
+    assert [at for at, _, _, _ in found] == [0]
+
+
+@given(st.lists(PIECES, max_size=5), st.integers(0, 100))
+def test_what_is_complete_can_be_walked_or_is_refused(pieces: list[bytes], cut_off: int) -> None:
+    """Nothing that is all there and damaged may pass for the end that was cut off."""
+    data = b"".join(pieces)
+    data = data[: max(0, len(data) - cut_off)]
+    for complete, walked, kinds in (
+        (complete_bytes, batches, BATCHES),
+        (entries.complete_bytes, entries.batches, ENTRIES),
+    ):
+        try:
+            end = complete(data)
+        except DecodeError:
+            with pytest.raises(DecodeError):
+                list(walked(data))
+            continue
+        found = list(walked(data[:end]))
+        assert sum(one.header.size for one in found) == end
+        size = batch_bytes(data, end, 1 << 31, kinds)
+        assert len(data) - end < HEADER_BYTES or size is None or size > len(data) - end
+
+
+def test_heads_are_those_of_batches_and_then_of_messages() -> None:
+    data = batch(10) + batch(9000) + message(1) + message(0)
+    heads = batch_heads(data + batch(10)[:70])
+    assert heads.startswith(batch(10)[:HEADER_BYTES] + batch(9000)[:HEADER_BYTES] + message(1)[:26])
+    assert batch_heads(message(1) + batch(10)) == message(1)[:26]
