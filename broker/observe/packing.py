@@ -7,7 +7,7 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from kafkaproto.api import codec
@@ -15,7 +15,13 @@ from kafkaproto.broker.log.files import FileRange
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.records.headers import HEADER_BYTES, walk
 from kafkaproto.trace.cutting import batch_heads, cut
-from kafkaproto.trace.format import EXCHANGE, Buffer, StateOfOne, exchange_layout, state_of_one
+from kafkaproto.trace.format import (
+    EXCHANGE,
+    LENGTH_AND_KIND,
+    STATE,
+    Buffer,
+    exchange_layout,
+)
 from kafkaproto.trace.frames import cut_request, is_silent
 
 if TYPE_CHECKING:
@@ -72,8 +78,32 @@ class Traced:
         return is_silent(*cut_request(self.kept[0]))
 
 
+_ONE_LOG = struct.Struct(">HHi")
+"""What is always the same where there is one log: the end of `STATE_FIELDS`, and the beginning of `POSITIONS_FIELDS`."""
+
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 """An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what, its number second."""
+
+
+class StateOfOne(NamedTuple):
+    """Writes the states of one log, equal to those of `encoded`.
+
+    pack: takes head; seq, broker, clock_ms, at_ns; log; flags for begins and the four offsets; name.
+    """
+
+    pack: Callable[..., bytes]
+    head: bytes
+    log: bytes
+    name: bytes
+
+
+def state_of_one(topic: str, partition: int) -> StateOfOne:
+    """Return what writes the states of a log: what they share is packed once."""
+    name = topic.encode()
+    log = _ONE_LOG.pack(1, len(name), partition)
+    layout = struct.Struct(f">{LENGTH_AND_KIND.size}sQiqq{len(log)}sBqqqq{len(name)}s")
+    head = LENGTH_AND_KIND.pack(layout.size - LENGTH_AND_KIND.size, STATE)
+    return StateOfOne(layout.pack, head, log, name)
 
 
 class Moves:
@@ -174,7 +204,10 @@ def _packed_if_it_can(one: Waiting) -> bytes:
 
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
-    """`packed_exchange` in line. response: what is left of an answer that had records; lengths: how long they were."""
+    """Return the entry of an exchange, equal to that of `encoded`.
+
+    response: what is left of a response that had records; lengths: how long they were.
+    """
     exchange = traced.exchange
     request, records = traced.kept
     request_left = len(request)

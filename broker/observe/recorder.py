@@ -17,18 +17,8 @@ from kafkaproto.broker.observe.packing import Entries, MovesByLog, Traced, packe
 from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.broker.runtime.events import Observer
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.trace.format import (
-    ANSWERED,
-    BEGINS,
-    CLOSES,
-    HELD,
-    UNANSWERED,
-    Positions,
-    State,
-    event,
-    packed_exchange,
-    state,
-)
+from kafkaproto.trace.format import ANSWERED, BEGINS, CLOSES, HELD, UNANSWERED, Event, Positions, State, encoded
+from kafkaproto.trace.format import Exchange as Recorded
 from kafkaproto.trace.frames import cut_produce, cut_unhandled
 
 if TYPE_CHECKING:
@@ -141,25 +131,29 @@ class Recorder(Observer):
         kept, records = cut_unhandled(frame)
         self._trouble(now_ms, broker_id, peer, seq, why)
         self._entries.keep_packed(
-            packed_exchange(
-                seq,
-                broker_id,
-                peer.connection_id,
-                now_ms,
-                peer.received_ns or now_ns,
-                now_ns,
-                now_ns,
-                0,
-                0,
-                CLOSES,
-                len(frame),
-                0,
-                kept,
-                b"",
-                records,
-                (),
-                now_ms,
-                0,
+            encoded(
+                Recorded(
+                    seq=seq,
+                    broker=broker_id,
+                    connection=peer.connection_id,
+                    clock_ms=now_ms,
+                    received_ns=peer.received_ns or now_ns,
+                    handled_ns=now_ns,
+                    ready_ns=now_ns,
+                    sent_ns=0,
+                    throttle_ms=0,
+                    answered=False,
+                    held=False,
+                    closes=True,
+                    request_bytes=len(frame),
+                    response_bytes=0,
+                    request=kept,
+                    response=b"",
+                    request_records=records,
+                    response_records=(),
+                    handled_ms=now_ms,
+                    wait_ns=0,
+                )
             )
         )
 
@@ -201,7 +195,7 @@ class Recorder(Observer):
             standing = [partition for partition in partitions if partition.log.log_end_offset]
             if standing:
                 at = next(self._seq), standing[0].broker_id, now_ms, monotonic_ns()
-                self._entries.keep_packed(state(State(*at, tuple(map(_positions, standing)))))
+                self._entries.keep_packed(encoded(State(*at, tuple(map(_positions, standing)))))
             for partition in standing:
                 self._moves.add(partition.log, partition.topic, partition.index, 0)
 
@@ -233,7 +227,7 @@ class Recorder(Observer):
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Record an event; the journal describes kinds and facts."""
         told = {"seq": next(self._seq), "clock_ms": now_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
-        self._entries.keep_packed(event(kind, told))
+        self._entries.keep_packed(encoded(Event(kind, told)))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
         """state: there (when the trace begins), created, changed, deleted."""

@@ -2,6 +2,9 @@
 
 `kafkaproto.trace.reading` reads it. Both need the standard library alone.
 
+There are two writers of entries, equal in bytes: `encoded` here, which takes an `Entry`, and that of a recorder in the broker
+(`kafkaproto.broker.observe.packing`), which takes what it kept of a request and makes no object of it, as many come in a second.
+
 An entry is an exchange (a request and its answer, in binary, as there are many), a state (where high watermarks have moved to, in binary
 too) or an event (JSON: a connection opened, a broker stopped, somebody was throttled, entries were dropped). A file may end anywhere: what
 is whole is read. Must never know where entries come from.
@@ -30,9 +33,6 @@ STATE_FIELDS = Struct(">QiqqH")
 """seq, broker, clock ms, at (ns), how many logs."""
 POSITIONS_FIELDS = Struct(">HiBqqqq")
 """Of each log: bytes of the topic's name, which comes behind it, partition, flags, high watermark, last stable offset, start, end."""
-_ONE_LOG = Struct(">HHi")
-"""What is always the same where there is one log: the end of `STATE_FIELDS`, and the beginning of `POSITIONS_FIELDS`."""
-
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
 UNKNOWN_WAIT_NS = -1
@@ -110,6 +110,9 @@ class Event(NamedTuple):
 
 Entry = Exchange | State | Event
 
+_ANSWERED_AT = Exchange._fields.index("answered")
+"""The fields before it are written as they are."""
+
 
 def header(meta: dict[str, Any]) -> bytes:
     """The beginning of a file."""
@@ -118,82 +121,33 @@ def header(meta: dict[str, Any]) -> bytes:
 
 
 def exchange(one: Exchange) -> bytes:
-    flags = (ANSWERED if one.answered else 0) | (HELD if one.held else 0) | (CLOSES if one.closes else 0)
-    return packed_exchange(
-        one.seq,
-        one.broker,
-        one.connection,
-        one.clock_ms,
-        one.received_ns,
-        one.handled_ns,
-        one.ready_ns,
-        one.sent_ns,
-        one.throttle_ms,
-        flags,
+    size, pack = exchange_layout(len(one.request_records) + len(one.response_records))
+    fixed = pack(
+        size + len(one.request) + len(one.response),
+        EXCHANGE,
+        *one[:_ANSWERED_AT],
+        (ANSWERED if one.answered else 0) | (HELD if one.held else 0) | (CLOSES if one.closes else 0),
         one.request_bytes,
         one.response_bytes,
-        one.request,
-        one.response,
-        one.request_records,
-        one.response_records,
+        len(one.request),
+        len(one.response),
+        len(one.request_records),
+        len(one.response_records),
         one.handled_ms,
         one.wait_ns,
+        *one.request_records,
+        *one.response_records,
     )
-
-
-def packed_exchange(
-    seq: int,
-    broker: int,
-    connection: int,
-    clock_ms: int,
-    received_ns: int,
-    handled_ns: int,
-    ready_ns: int,
-    sent_ns: int,
-    throttle_ms: int,
-    flags: int,
-    request_bytes: int,
-    response_bytes: int,
-    request: Buffer,
-    response: Buffer,
-    request_records: tuple[int, ...],
-    response_records: tuple[int, ...],
-    handled_ms: int,
-    wait_ns: int,
-) -> bytes:
-    """`exchange` for who has its fields and makes no object of them: many may come in a second."""
-    size, pack = exchange_layout(len(request_records) + len(response_records))
-    fixed = pack(
-        size + len(request) + len(response),
-        EXCHANGE,
-        seq,
-        broker,
-        connection,
-        clock_ms,
-        received_ns,
-        handled_ns,
-        ready_ns,
-        sent_ns,
-        throttle_ms,
-        flags,
-        request_bytes,
-        response_bytes,
-        len(request),
-        len(response),
-        len(request_records),
-        len(response_records),
-        handled_ms,
-        wait_ns,
-        *request_records,
-        *response_records,
-    )
-    return b"".join((fixed, request, response))
+    return b"".join((fixed, one.request, one.response))
 
 
 @cache
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
-    """Of an exchange with so many record fields, up to its frames: its size as an entry tells it, and what packs it: that size with the
-    frames', `EXCHANGE`, what `packed_exchange` takes (of frames and record fields how many), and how long each field was."""
+    """Return the size of an exchange with so many record fields, without its frames, and what packs it up to its frames.
+
+    The size is that behind `LENGTH_AND_KIND`. The packer takes the size with the frames', `EXCHANGE`, the values of
+    `EXCHANGE_FIELDS`, and how long each record field was.
+    """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack
 
@@ -209,24 +163,6 @@ def state(one: State) -> bytes:
 def event(kind: str, facts: dict[str, Any]) -> bytes:
     told = json.dumps({"kind": kind, **facts}, separators=(",", ":"), default=str).encode()
     return LENGTH_AND_KIND.pack(len(told), EVENT) + told
-
-
-class StateOfOne(NamedTuple):
-    """`state` for who tells of the same log again and again. pack: takes head; seq, broker, clock_ms, at_ns; log; flags for begins and the
-    four offsets; name."""
-
-    pack: Callable[..., bytes]
-    head: bytes
-    log: bytes
-    name: bytes
-
-
-def state_of_one(topic: str, partition: int) -> StateOfOne:
-    name = topic.encode()
-    log = _ONE_LOG.pack(1, len(name), partition)
-    layout = Struct(f">{LENGTH_AND_KIND.size}sQiqq{len(log)}sBqqqq{len(name)}s")
-    head = LENGTH_AND_KIND.pack(layout.size - LENGTH_AND_KIND.size, STATE)
-    return StateOfOne(layout.pack, head, log, name)
 
 
 def encoded(entry: Entry) -> bytes:
