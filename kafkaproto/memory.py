@@ -6,7 +6,8 @@ for each of its own, and a layout in which the items of some array weigh more th
 it starts with the room that the whole message buys, and each array, before it is read, pays for its items. Ordinary
 messages never come near. Layouts without such arrays, which are most of the busy ones, do not count at all.
 
-Sizes are CPython's. This module must never know a wire type.
+Sizes are CPython's, with what the garbage collector keeps of an object; `docs/memory.md` explains each constant, and a
+test compares them with `sys.getsizeof`. This module must never know a wire type.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -188,3 +189,9 @@ def test_compiled_messages_in_a_row_take_time_in_proportion_to_their_number() ->
     ratio = lowest_ratio(lambda: compiled.parse(many), lambda: [compiled.parse(few) for _ in range(10)], 1.5)
     assert ratio <= 1.5
     assert len(compiled.parse(many)) == 2000
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "codec.md").read_text()
+    [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(example, {})
