@@ -80,7 +80,7 @@ test-all: needs-java needs-browser needs-valgrind $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all
-	@$(BIN)/python -m tests.conformance.card $(if $(RIVALS),--subjects ours-kafka$(comma)ours-kafka-manual$(comma)ours-kip-manual$(comma)real$(comma)kfake$(comma)librdkafka-mock) $(ARGS)
+	@$(BIN)/python -m tests.conformance $(if $(RIVALS),--subjects ours-kafka$(comma)ours-kafka-manual$(comma)ours-kip-manual$(comma)real$(comma)kfake$(comma)librdkafka-mock) $(ARGS)
 
 long: needs-java $(VENV)/.installed-all
 	$(BIN)/python -m tests.long_run $(ARGS)

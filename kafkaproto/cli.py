@@ -14,6 +14,8 @@ USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against
        kafkaproto apis [--release R]   API keys and versions, of this codec or of a Kafka release
        kafkaproto trace show DIR       the requests that `kafkaproto broker --trace DIR` has recorded, one per line
        kafkaproto trace cut DIR        a part of them as a capture file, for Wireshark
+With the extra "conformance" (pip install 'kafkaproto[conformance]'):
+       kafkaproto conformance [options]  black-box tests of a running cluster, as a card: rule, test, outcome
 With the extra "spark" (pip install 'kafkaproto[spark]'):
        kafkaproto tables TRACE OUT     a trace or a capture as Parquet tables
        kafkaproto stream TRACE OUT     the same tables while the trace is being written
@@ -23,14 +25,16 @@ With the extra "spark" (pip install 'kafkaproto[spark]'):
        kafkaproto pack OUT.zip         this package as an archive, for spark-submit --py-files
 """
 
-SPARK_COMMANDS = {
-    "tables": "kafkaproto.pipeline.trace.tables",
-    "stream": "kafkaproto.pipeline.trace.streaming",
-    "audit": "kafkaproto.pipeline.trace.audit.__main__",
-    "report": "kafkaproto.pipeline.trace.report.__main__",
-    "live": "kafkaproto.pipeline.live.__main__",
-    "pack": "kafkaproto.pipeline.pack",
+COMMANDS_OF_EXTRAS = {
+    "conformance": ("conformance", "kafkaproto.conformance.command_line"),
+    "tables": ("spark", "kafkaproto.pipeline.trace.tables"),
+    "stream": ("spark", "kafkaproto.pipeline.trace.streaming"),
+    "audit": ("spark", "kafkaproto.pipeline.trace.audit.__main__"),
+    "report": ("spark", "kafkaproto.pipeline.trace.report.__main__"),
+    "live": ("spark", "kafkaproto.pipeline.live.__main__"),
+    "pack": ("spark", "kafkaproto.pipeline.pack"),
 }
+"""Command to (the extra whose packages it needs, its module)."""
 MISSING_EXTRA = 3
 """Exit status when a command needs packages of an extra that is not installed."""
 
@@ -52,21 +56,22 @@ def main() -> int:
         from kafkaproto.trace.command_line import main as trace_command
 
         return trace_command(arguments)
-    if command in SPARK_COMMANDS:
-        return with_spark(command, arguments)
+    if command in COMMANDS_OF_EXTRAS:
+        return with_extra(command, arguments)
     wanted_help = command in ("-h", "--help", "help")
     (sys.stdout if wanted_help else sys.stderr).write(USAGE)
     return 0 if wanted_help else 2
 
 
-def with_spark(command: str, arguments: list[str]) -> int:
-    """Run a command of the pipeline; without the packages of the extra "spark", say how to install them and return MISSING_EXTRA."""
+def with_extra(command: str, arguments: list[str]) -> int:
+    """Run a command that needs an extra; without its packages, say how to install them and return MISSING_EXTRA."""
+    extra, module = COMMANDS_OF_EXTRAS[command]
     try:
-        run: Callable[[list[str]], int] = import_module(SPARK_COMMANDS[command]).main
+        run: Callable[[list[str]], int] = import_module(module).main
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "kafkaproto":
             raise
-        sys.stderr.write(f"kafkaproto {command}: {error.name} is missing: pip install 'kafkaproto[spark]'\n")
+        sys.stderr.write(f"kafkaproto {command}: {error.name} is missing: pip install 'kafkaproto[{extra}]'\n")
         return MISSING_EXTRA
     return run(arguments)
 

@@ -16,6 +16,7 @@ import pytest
 from kafkaproto.pipeline import session
 from tests.rules import module_markers
 
+pytest_plugins = ("kafkaproto.conformance.plugin",)
 # A failing assert in a helper shows its values, as in a test module.
 pytest.register_assert_rewrite("tests.support")
 # How long an example takes says how busy the machine is, and nothing of the code.

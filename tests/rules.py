@@ -19,6 +19,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "RULES.md"
 TABLE = ROOT / "docs" / "rules" / "tests.md"
+FOLDERS = ("kafkaproto/conformance", "tests")
+"""Where tests are. `tests/conformance` runs the suite of the first."""
 SLOW_MARKERS = frozenset({"java", "spark", "browser", "slow"})
 """Markers of tests that only `make test-all` runs; the Makefile leaves out the same."""
 WITHOUT_TEST = "No test: "
@@ -59,11 +61,12 @@ def rules(text: str) -> list[Rule]:
     ]
 
 
-def proofs(folder: Path) -> list[Proof]:
-    """Return one `Proof` for each rule that each test below `folder` names."""
+def proofs(root: Path, *folders: str) -> list[Proof]:
+    """Return one `Proof` for each rule that each test below these folders names."""
     return [
-        Proof(number, str(path.relative_to(folder.parent)), test.name, not SLOW_MARKERS & markers.keys())
-        for path in sorted(folder.rglob("test_*.py"))
+        Proof(number, str(path.relative_to(root)), test.name, not SLOW_MARKERS & markers.keys())
+        for folder in folders
+        for path in sorted((root / folder).rglob("test_*.py"))
         for test, markers in _tests(ast.parse(path.read_text()))
         for number in markers.get("rule", ())
     ]
@@ -150,7 +153,7 @@ def problems(known: Sequence[Rule], named: Sequence[Proof], current: str) -> lis
 
 
 def main() -> int:
-    known, named = rules(PAGE.read_text()), proofs(ROOT / "tests")
+    known, named = rules(PAGE.read_text()), proofs(ROOT, *FOLDERS)
     if "--write" in sys.argv[1:]:
         TABLE.parent.mkdir(parents=True, exist_ok=True)
         TABLE.write_text(table(known, named))

@@ -30,6 +30,9 @@ CROSSINGS = [
     ("handlers", "kafkaproto/broker/handlers/fetch.py", "import kafkaproto.broker.handlers.produce"),
     ("generator", "kafkaproto/broker/requests/pipeline.py", "import kafkaproto.generator"),
     ("codec", "kafkaproto/api.py", "import kafkaproto.broker.runtime.clock"),
+    ("codec", "kafkaproto/conformance/subject.py", "import kafkaproto.broker.runtime.clock"),
+    ("conformance", "kafkaproto/broker/log/store.py", "import kafkaproto.conformance.wire"),
+    ("conformance", "kafkaproto/client.py", "import kafkaproto.conformance.client"),
     ("pipeline", "kafkaproto/pipeline/__init__.py", "import kafkaproto.broker.log.store"),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -94,6 +95,8 @@ def test_a_wheel_has_one_top_level_name_and_every_module(wheel: Path) -> None:
     }
     assert ours <= names
     assert {"kafkaproto/py.typed", "kafkaproto/pipeline/trace/report/page.html.j2"} <= names
+    profiles = {str(path.relative_to(ROOT)) for path in (ROOT / "kafkaproto/conformance/profiles").iterdir()}
+    assert profiles and profiles <= names
 
 
 def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(wheel: Path, checkout: Path, tmp_path: Path) -> None:
@@ -122,6 +125,35 @@ def test_the_command_starts_a_broker_and_ends_it(python: Path, tmp_path: Path) -
         assert process.stdout.readline().startswith("127.0.0.1:")
         process.send_signal(signal.SIGTERM)
     assert process.returncode == 0
+
+
+def test_the_conformance_suite_runs_on_the_installed_broker(python: Path, tmp_path: Path) -> None:
+    """From a folder whose own pytest settings and conftest would break it."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    (tmp_path / "conftest.py").write_text("raise RuntimeError\n")
+    script = str(python.with_name("kafkaproto"))
+    settings = run(python, tmp_path, script, "conformance", "--settings", "default").splitlines()
+    options = [f"-c{setting}" for setting in (*settings, *(f"{i}.broker.rack=r{i}" for i in range(3)))]
+    command = [script, "broker", "--brokers", "3", "--port", "0", "--semantics", "kafka", *options]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        try:
+            said = run(
+                python,
+                tmp_path,
+                script,
+                "conformance",
+                "--bootstrap",
+                address,
+                "-k",
+                "test_fetch_sizes or quota_levels",
+            )
+        finally:
+            process.terminate()
+    passed = re.search(rf"^{re.escape(address)}: (\d+) ok$", said, re.MULTILINE)
+    assert passed and int(passed[1]) > 20, said
+    assert "| F-7" in said
 
 
 def test_the_command_makes_tables_of_a_trace(python: Path, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_markers_are_read_from_functions_classes_and_modules(tmp_path: Path, mar
     folder = tmp_path / "tests"
     folder.mkdir()
     (folder / "test_x.py").write_text(MODULE.format(marker=marker))
-    assert sorted(proofs(folder)) == [
+    assert sorted(proofs(tmp_path, "tests")) == [
         Proof("D9b", "tests/test_x.py", "test_one", is_fast),
         Proof("D9b", "tests/test_x.py", "test_three", False),
         Proof("F-7", "tests/test_x.py", "test_one", is_fast),

@@ -13,7 +13,7 @@ HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifac
 """Folders of `tests/` with modules of their own: the helpers, and programs that tests also run."""
 PROGRAMS = {
     "tests/clients/long_quotas.py",
-    "tests/conformance/card.py",
+    "tests/conformance/__main__.py",
     "tests/distribution.py",
     "tests/not_done.py",
     "tests/rules.py",

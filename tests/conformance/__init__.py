@@ -1,5 +1,5 @@
-"""Black-box tests of a broker over its socket: `pytest tests/conformance --bootstrap HOST:PORT --semantics kafka`.
+"""The conformance suite of `kafkaproto.conformance` on our own broker and on a real Kafka 3.9.1 that is started from jars.
 
-Without an address they run against our own broker (both semantics; wall clock and manual clock) and against a real Kafka 3.9.1
-that is started from jars. They must never look inside a broker.
+Our own broker is four subjects: in virtual time without a socket, and on a manual clock, with both semantics; and one on the wall clock.
+`pytest tests/conformance --bootstrap HOST:PORT` runs the suite on a cluster that runs already.
 """

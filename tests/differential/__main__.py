@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from tests.differential.comparing import Found, Pair, Unstable
 from tests.differential.conversations import conversation
+from tests.support.conformance.ours import Ours
 from tests.support.conformance.real_kafka import RealKafka
-from tests.support.conformance.subjects import Ours
 
 PROFILE = "default"
 

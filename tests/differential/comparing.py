@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from kafkaproto.conformance.subject import Subject
 from tests.differential.conversations import Conversation, Step
 from tests.differential.playing import Answers, play
-from tests.support.conformance.subjects import Subject
 
 TIMES = 3
 

@@ -12,6 +12,9 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from kafkaproto.conformance.client import Closed, Connection
+from kafkaproto.conformance.scene import Topic, new_topic
+from kafkaproto.conformance.subject import Subject
 from kafkaproto.errors import DecodeError
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
@@ -26,9 +29,6 @@ from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, To
 from kafkaproto.records import entries
 from tests.differential.batches import made
 from tests.differential.conversations import NOBODY, PARTITIONS, Conversation, Step
-from tests.support.conformance.client import Closed, Connection
-from tests.support.conformance.scene import Topic, new_topic
-from tests.support.conformance.subjects import Subject
 
 PRODUCED_MS = 1_750_000_000_000
 """Times after this are the clock's, not a producer's."""

@@ -1,6 +1,7 @@
 """The parts of the long run, and the small committed file that each leaves: what was done, at which commit, with what result.
 
-A part counts only while `broker/` and `kafkaproto/` are as they were when it was done.
+A part counts only while `broker/` and `kafkaproto/` are as they were when it was done. The conformance suite, which is no part of either
+but lies in `kafkaproto/`, may change.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from benchmarks.rivals.jars import KAFKA_VERSION
@@ -26,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
 PROVEN = ("broker", "kafkaproto")
 """The folders whose change undoes a result."""
+NOT_PROVEN = ("kafkaproto/conformance",)
+"""Folders in them whose change does not."""
 SEEDS, SEEDS_OF_A_PART = 10_000, 500
 CONVERSATIONS, CONVERSATIONS_OF_A_PART, WITH_NODES = 2_000, 200, 20
 
@@ -48,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Result:
-    """What a part came to. trees: the git trees of `PROVEN` at that commit."""
+    """What a part came to. trees: a hash of each of `PROVEN` at that commit."""
 
     name: str
     commit: str
@@ -114,15 +118,23 @@ def _distribution() -> list[Finding]:
 # ---- results -----------------------------------------------------------------------------------------------------------------------
 
 
-def trees() -> dict[str, str] | None:
-    """Return the git trees of `PROVEN` as committed, None if they have changes that are not."""
-    if _git("status", "--porcelain", "--", *PROVEN):
+def trees(root: Path = ROOT) -> dict[str, str] | None:
+    """Return a hash of what is committed in each of `PROVEN`, None if they have changes that are not."""
+    proven = [*PROVEN, *(f":(exclude){folder}" for folder in NOT_PROVEN)]
+    if _git("status", "--porcelain", "--", *proven, root=root):
         return None
-    return {folder: _git("rev-parse", f"HEAD:{folder}") for folder in PROVEN}
+    return {folder: _hash(folder, root) for folder in PROVEN}
 
 
-def _git(*command: str) -> str:
-    return subprocess.run(["git", *command], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+def _hash(folder: str, root: Path) -> str:
+    """Return a hash of the names, modes and contents of the committed files of a folder, those of `NOT_PROVEN` left out."""
+    listed = _git("ls-tree", "-r", "HEAD", "--", folder, root=root).splitlines()
+    kept = [line for line in listed if not line.partition("\t")[2].startswith(tuple(f"{name}/" for name in NOT_PROVEN))]
+    return sha256("\n".join(kept).encode()).hexdigest()[:40]
+
+
+def _git(*command: str, root: Path = ROOT) -> str:
+    return subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit() -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from tests.long_run import parts
 from tests.long_run.page import PAGE, page
@@ -24,6 +27,49 @@ def test_a_part_counts_while_what_it_proves_is_unchanged_and_it_holds() -> None:
         "broken": result("broken", Finding("it is so", True), Finding("it is not", False)),
     }
     assert [part.name for part in missing(all_of_them, results, HERE)] == ["changed", "broken", "new"]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A committed repository with one file in each folder that counts, and one in the suite."""
+    git(tmp_path, "init", "--quiet")
+    for name in ("broker/a.py", "kafkaproto/a.py", "kafkaproto/conformance/test_a.py"):
+        change(tmp_path, name)
+    return tmp_path
+
+
+def git(folder: Path, *command: str) -> None:
+    identity = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
+    subprocess.run(["git", *identity, *command], cwd=folder, check=True, capture_output=True)
+
+
+def change(folder: Path, name: str) -> None:
+    """Add a line to a file, and commit it."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text((path.read_text() if path.exists() else "") + "x = 0\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", name)
+
+
+@pytest.mark.parametrize("name", ["broker/a.py", "broker/b.py", "kafkaproto/a.py", "kafkaproto/conformance_b.py"])
+def test_a_change_of_the_broker_or_the_codec_undoes_results(repository: Path, name: str) -> None:
+    before = parts.trees(repository)
+    change(repository, name)
+    folder = name.split("/")[0]
+    after = parts.trees(repository)
+    assert before is not None and after is not None
+    assert {one for one in before if before[one] != after[one]} == {folder}
+
+
+def test_a_change_of_the_conformance_suite_undoes_nothing(repository: Path) -> None:
+    before = parts.trees(repository)
+    (repository / "kafkaproto/conformance/test_a.py").write_text("not committed\n")
+    assert parts.trees(repository) == before
+    change(repository, "kafkaproto/conformance/test_b.py")
+    assert parts.trees(repository) == before
+    (repository / "broker/a.py").write_text("not committed\n")
+    assert parts.trees(repository) is None
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+from kafkaproto.conformance.slow_rate import SlowRate
 from kafkaproto.error_codes import ErrorCode as E
 from kafkaproto.messages.alter_client_quotas import AlterClientQuotasRequest
 from kafkaproto.messages.create_partitions import CreatePartitionsRequest
@@ -19,7 +20,7 @@ from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.fetch import FetchRequest
 from kafkaproto.messages.produce import ProduceRequest
 from tests.simulation.identity import DEFAULT, Entity, Identity, Tags, identity, kind_of, of_tags
-from tests.support.broker.transcription import SlowBucket, SlowRate
+from tests.support.broker.transcription import SlowBucket
 
 PRODUCE, FETCH, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 MUTATION = "controller_mutation_rate"

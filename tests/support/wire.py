@@ -1,116 +1,41 @@
-"""Requests for tests, built with the codec, of exactly the sizes that a rule talks about."""
+"""Requests for tests in virtual time: those of the conformance suite, and quotas that are set without a request."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from kafkaproto.broker.quota.entities import parse_entity
-from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
-from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
-from kafkaproto.messages.metadata import MetadataRequest
-from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafkaproto.records.batch import NewRecord, build_batch
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.conformance.wire import (
+    FETCH_VERSION,
+    PRODUCE_VERSION,
+    batch,
+    batch_of_bytes,
+    errors,
+    fetch,
+    flat,
+    metadata,
+    produce,
+    produce_of_bytes,
+    produced,
+    sizes,
+)
+from kafkaproto.frame import LENGTH_BYTES
 
-PRODUCE_VERSION = 9
-FETCH_VERSION = 11
-LENGTH_BYTES = 4
-
-
-def batch(*values: bytes, timestamp: int = 1_700_000_000_000, **options: Any) -> bytes:
-    return build_batch([NewRecord(value, None, timestamp) for value in values or (b"v",)], **options)
-
-
-def batch_of_bytes(size: int, **options: Any) -> bytes:
-    """One record, `size` bytes on the wire, prefix and all."""
-    value = size - len(batch(b""))
-    while True:
-        made = batch(b"x" * value, **options)
-        if len(made) == size:
-            return made
-        assert len(made) > size, f"no batch has exactly {size} bytes"
-        value -= len(made) - size
-
-
-def produce(topic: str, data: bytes, partition: int = 0, acks: int = 1, timeout_ms: int = 1000) -> ProduceRequest:
-    return ProduceRequest(
-        None, acks, timeout_ms, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, data)])]
-    )
-
-
-def produce_of_bytes(
-    client: MemoryClient, topic: str, size: int, version: int = PRODUCE_VERSION, acks: int = 1
-) -> ProduceRequest:
-    """A produce request whose header and body are exactly `size` bytes: what Q-11 charges."""
-    room = size - (len(client.frame(produce(topic, b""), version)) - LENGTH_BYTES)
-    for record_bytes in range(room, room - 16, -1):
-        try:
-            request = produce(topic, batch_of_bytes(record_bytes), acks=acks)
-        except AssertionError:
-            continue
-        if len(client.frame(request, version)) - LENGTH_BYTES == size:
-            return request
-    raise AssertionError(f"no produce request has exactly {size} bytes")
-
-
-def fetch(
-    *partitions: tuple[str, int, int],
-    partition_max: int = 1 << 20,
-    max_bytes: int = 1 << 30,
-    max_wait_ms: int = 0,
-    min_bytes: int = 1,
-    session: tuple[int, int] = (0, -1),
-    replica_id: int = -1,
-    rack: str = "",
-    isolation: int = 0,
-    epoch: int = -1,
-    last_epoch: int = -1,
-    topic_ids: dict[str, bytes] | None = None,
-    version: int = FETCH_VERSION,
-) -> FetchRequest:
-    """(topic, partition, offset)…, each partition in a topic entry of its own, so that the order is the one given."""
-    ids = topic_ids or {}
-    return FetchRequest(
-        replica_id=replica_id if version < 15 else -1,
-        replica_state=ReplicaState(replica_id) if version >= 15 else ReplicaState(),
-        max_wait_ms=max_wait_ms,
-        min_bytes=min_bytes,
-        max_bytes=max_bytes,
-        isolation_level=isolation,
-        session_id=session[0],
-        session_epoch=session[1],
-        topics=[
-            FetchTopic(
-                topic, ids.get(topic, bytes(16)), [FetchPartition(p, epoch, offset, last_epoch, -1, partition_max)]
-            )
-            for topic, p, offset in partitions
-        ],
-        rack_id=rack,
-    )
-
-
-def flat(response: Any) -> list[tuple[str, Any]]:
-    """(topic, partition data) of a fetch response, in order."""
-    return [(topic.topic, data) for topic in response.responses for data in topic.partitions]
-
-
-def sizes(response: Any) -> list[int]:
-    return [len(data.records or b"") for _, data in flat(response)]
-
-
-def errors(response: Any) -> list[int]:
-    return [data.error_code for _, data in flat(response)]
-
-
-def produced(response: Any) -> Any:
-    """The one partition of a produce response."""
-    return response.responses[0].partition_responses[0]
-
-
-def metadata(topics: Sequence[str] | None = ()) -> MetadataRequest:
-    from kafkaproto.messages.metadata import MetadataRequestTopic
-
-    return MetadataRequest(None if topics is None else [MetadataRequestTopic(name=t) for t in topics])
+__all__ = [
+    "FETCH_VERSION",
+    "LENGTH_BYTES",
+    "PRODUCE_VERSION",
+    "batch",
+    "batch_of_bytes",
+    "errors",
+    "fetch",
+    "flat",
+    "limit",
+    "metadata",
+    "produce",
+    "produce_of_bytes",
+    "produced",
+    "sizes",
+]
 
 
 def limit(

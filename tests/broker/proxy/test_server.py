@@ -21,6 +21,7 @@ import pytest
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.proxy.connection import UNANSWERED
 from kafkaproto.broker.proxy.server import CLIENT_ID, Proxy
+from kafkaproto.conformance.client import Closed, SocketConnection
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.testing import TestCluster, async_cluster, cluster
@@ -28,7 +29,6 @@ from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Event, Exchange
 from kafkaproto.trace.reading import Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.conformance.client import Closed, SocketConnection
 from tests.support.pipeline.alike import assert_same
 from tests.support.pipeline.tables import rows
 from tests.support.proxied import proxied

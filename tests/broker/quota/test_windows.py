@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkaproto.broker.quota.windows import SampledRate, round_half_up, throttle_ms
-from tests.support.broker.transcription import SlowRate, Transcription
+from kafkaproto.conformance.slow_rate import SlowRate
+from tests.support.broker.transcription import Transcription
 
 _STEPS = st.lists(
     st.tuples(

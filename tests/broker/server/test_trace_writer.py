@@ -18,12 +18,12 @@ from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.server import tracing
 from kafkaproto.broker.server.trace_writer import TraceWriter
 from kafkaproto.broker.server.tracing import Recording
+from kafkaproto.conformance.client import SocketConnection
 from kafkaproto.header import decode_request_header
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.testing import cluster
 from kafkaproto.trace.format import Event, Exchange, event
 from kafkaproto.trace.reading import Trace, files_of
-from tests.support.conformance.client import SocketConnection
 
 PATIENCE_S = 30
 

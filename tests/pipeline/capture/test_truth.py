@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kafkaproto.conformance.client import SocketConnection
 from kafkaproto.pipeline.capture.connections import NO_KAFKA
 from kafkaproto.pipeline.capture.conversation import SEQ_PER_PACKET
 from kafkaproto.pipeline.trace import tables as job
@@ -20,7 +21,6 @@ from kafkaproto.pipeline.trace.audit.rule import Tables as AuditedTables
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.conformance.client import SocketConnection
 from tests.support.pipeline.alike import assert_same
 from tests.support.pipeline.exchanges import fetched, named, talk, versions
 from tests.support.pipeline.recorded import traffic, write

@@ -13,6 +13,7 @@ import pytest
 
 from kafkaproto.broker.proxy import server as proxy
 from kafkaproto.broker.proxy.connection import ProxyConnection
+from kafkaproto.conformance.scene import new_topic
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.pipeline.trace.audit.__main__ import RULES
 from kafkaproto.pipeline.trace.audit.rule import NAMES
@@ -20,7 +21,6 @@ from kafkaproto.pipeline.trace.report.__main__ import at_hand
 from kafkaproto.pipeline.trace.tables import read
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.real_kafka import RealKafka
-from tests.support.conformance.scene import new_topic
 from tests.support.pipeline import real_clients
 from tests.support.pipeline.alike import assert_same
 from tests.support.pipeline.real_clients import CONFLUENT, JAVA, PARTITIONS, PYTHON, SPARK, TRANSACTIONS, Place

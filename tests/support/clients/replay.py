@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from kafkaproto.broker.observe.journal import RequestSeen
 from kafkaproto.broker.quota.sensors import ThrottleReason
 from kafkaproto.broker.testing.handle import Handle
-from tests.support.broker.transcription import SlowRate
+from kafkaproto.conformance.slow_rate import SlowRate
 
 PRODUCE, FETCH = "Produce", "Fetch"
 FLEXIBLE_FETCH = 12

@@ -1,21 +1,22 @@
-"""The kinds of subjects that conformance tests can run against."""
+"""The kinds of clusters that `tests/conformance` runs the suite on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pytest
 
+from kafkaproto.conformance.plugin import Kind
+from tests.support.conformance.ours import Ours, OursManual
 from tests.support.conformance.real_kafka import RealKafka
 from tests.support.conformance.rivals import Kfake, LibrdkafkaMock
-from tests.support.conformance.subjects import Ours, OursManual, Subject
 from tests.support.conformance.virtual import Virtual
 
-KINDS: dict[str, Callable[[str], Subject]] = {
-    "virtual-kafka": lambda profile: Virtual(profile, "kafka"),
-    "virtual-kip": lambda profile: Virtual(profile, "kip"),
-    "ours-kafka": lambda profile: Ours(profile, "kafka"),
-    "ours-kafka-manual": lambda profile: OursManual(profile, "kafka"),
-    "ours-kip-manual": lambda profile: OursManual(profile, "kip"),
-    "real": RealKafka,
-}
-RIVALS: dict[str, Callable[[str], Subject]] = {"kfake": Kfake, "librdkafka-mock": LibrdkafkaMock}
-"""Beside them on request: `--subjects ours-kafka,real,kfake,librdkafka-mock`."""
+DEFAULT = (
+    Kind("virtual-kafka", lambda profile: Virtual(profile, "kafka")),
+    Kind("virtual-kip", lambda profile: Virtual(profile, "kip")),
+    Kind("ours-kafka", lambda profile: Ours(profile, "kafka"), [pytest.mark.slow]),  # in real time
+    Kind("ours-kafka-manual", lambda profile: OursManual(profile, "kafka")),
+    Kind("ours-kip-manual", lambda profile: OursManual(profile, "kip")),
+    Kind("real", RealKafka, [pytest.mark.java, pytest.mark.timeout(300)]),
+)
+KINDS = {kind.name: kind for kind in (*DEFAULT, Kind("kfake", Kfake), Kind("librdkafka-mock", LibrdkafkaMock))}
+"""Those that run by default, and the rivals, which run on request: `--subjects ours-kafka,real,kfake,librdkafka-mock`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.rivals.jars import KAFKA_VERSION
 from benchmarks.rivals.real_kafka import KafkaCluster
-from tests.support.conformance.subjects import WallClock, settings_of
+from kafkaproto.conformance.subject import WallClock, settings_of
 
 
 class RealKafka(WallClock):

@@ -10,13 +10,13 @@ import subprocess
 from typing import Any
 
 from benchmarks.rivals.kfake import built
-from tests.support.conformance.subjects import Foreign
+from kafkaproto.conformance.foreign import Foreign
 
 
 class Kfake(Foreign):
     """kfake in a process of its own; it ends when we close its input. Where a test brought it down, the next has a new one."""
 
-    assigns = False
+    assigns = takes_settings = False
 
     def __init__(self, profile: str) -> None:
         super().__init__(self._start(), "kafka", "kfake")
@@ -40,7 +40,7 @@ class Kfake(Foreign):
 class LibrdkafkaMock(Foreign):
     """The mock cluster that a confluent-kafka client carries inside; it lives as long as the client. Its broker is number 1."""
 
-    creates = assigns = False
+    creates = assigns = takes_settings = False
     first_id = 1
     metadata_version = 7  # its flexible answers have bytes too many
 

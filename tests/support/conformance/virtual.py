@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
-from tests.support.conformance.client import Answer, Connection
-from tests.support.conformance.subjects import Subject, settings_of
+from kafkaproto.conformance.client import Answer, Connection
+from kafkaproto.conformance.subject import Subject, settings_of
 
 BROKERS = 3
 LOOPBACK = "127.0.0.1"
@@ -75,6 +75,9 @@ class Virtual(Subject):
 
     def now_ms(self) -> float:
         return float(self.cluster.now_ms)
+
+    def epoch_ms(self) -> int:
+        return int(self.now_ms())
 
     def pass_ms(self, delta_ms: float) -> None:
         self.cluster.advance(int(delta_ms))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kafkaproto.conformance.client import SocketConnection
 from kafkaproto.testing import TestCluster, cluster
-from tests.support.conformance.client import SocketConnection
 from tests.support.wire import batch, fetch, metadata, produce
 
 RATE = 20_000

@@ -1,0 +1,49 @@
+"""Requests without content: texts, bytes and arrays are empty, numbers are random."""
+
+from __future__ import annotations
+
+import struct
+from random import Random
+from typing import Any
+
+from kafkaproto.arrays import ArrayType
+from kafkaproto.message import Message, NullableStruct
+from kafkaproto.primitives import Bool, BytesType, FixedWidth, Float64, StringType, Uuid
+from kafkaproto.wire_type import WireType
+
+UUID_BYTES = 16
+
+
+def bare(layout: Message[Any], random: Random) -> Any:
+    """Return an object whose fields of this layout have values without content; all others keep their defaults."""
+    return layout.cls(**{name: _value(wire_type, random) for name, wire_type in layout.fields})
+
+
+def _value(wire_type: WireType, random: Random) -> Any:
+    match wire_type:
+        case FixedWidth():
+            return _number(wire_type, random)
+        case StringType():
+            return ""
+        case BytesType():
+            return b""
+        case ArrayType():
+            return []
+        case Message():
+            return bare(wire_type, random)
+        case NullableStruct():
+            return bare(wire_type.struct, random)
+    raise TypeError(f"no value for {wire_type}")
+
+
+def _number(wire_type: FixedWidth, random: Random) -> Any:
+    """Return a limit of the type, a number beside one, or a small number."""
+    if wire_type is Bool:
+        return random.random() < 0.5
+    if wire_type is Float64:
+        return random.choice((0.0, -1.0, 0.1, 1e300))
+    if wire_type is Uuid:
+        return random.randbytes(UUID_BYTES)
+    bits = 8 * struct.calcsize(">" + wire_type.fmt)
+    low, high = (0, 2**bits - 1) if wire_type.fmt.isupper() else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return random.choice((0, 1, max(low, -1), low, low + 1, high - 1, high, random.randint(0, 100)))

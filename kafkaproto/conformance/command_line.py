@@ -1,0 +1,81 @@
+"""`kafkaproto conformance`: run the suite against a running cluster, and print the card."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from kafkaproto.conformance import card, plugin
+from kafkaproto.conformance.client import Closed
+from kafkaproto.conformance.foreign import brokers_at
+from kafkaproto.conformance.subject import profiles, settings_of
+from kafkaproto.errors import ProtocolError
+
+BROKERS_NEEDED = "three brokers with the ids 0, 1 and 2, in the racks r0, r1 and r2"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the suite. Returns pytest's exit status: 0 if no test failed, 1 if one did, 2 to 5 if the suite did not run."""
+    options, pytest_arguments = parser().parse_known_args(arguments)
+    if options.settings:
+        return print_settings(options.settings)
+    if options.bootstrap is None:
+        parser().error("--bootstrap HOST:PORT is missing: the address of one broker of the cluster to test")
+    try:
+        brokers_at(plugin.addresses(options.bootstrap), options.semantics)
+    except pytest.UsageError as error:
+        parser().error(str(error))
+    except (OSError, Closed, ProtocolError, AssertionError) as error:
+        sys.stderr.write(f"kafkaproto conformance: no broker answers at {options.bootstrap}: {error}\n")
+        return pytest.ExitCode.USAGE_ERROR
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a plugin that is installed for other tests has no say here
+    return card.run(
+        [
+            *map(str, plugin.modules()),
+            # Nothing of the folder from which it is called: neither its pytest settings nor its conftest.
+            f"--config-file={os.devnull}",
+            f"--rootdir={plugin.FOLDER}",
+            f"--confcutdir={plugin.FOLDER}",
+            "--strict-markers",
+            *("-p", "no:cacheprovider"),
+            f"--bootstrap={options.bootstrap}",
+            f"--semantics={options.semantics}",
+            *pytest_arguments,
+        ],
+        [plugin],
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the options of the command; what it does not know goes to pytest."""
+    made = argparse.ArgumentParser(
+        prog="kafkaproto conformance",
+        description="Black-box tests of a running Kafka cluster; other options go to pytest, for example -k quotas or -x.",
+        epilog=f"The cluster should have {BROKERS_NEEDED}, and the settings of a profile. A test whose settings "
+        "the cluster does not have is reported as not prepared.",
+        allow_abbrev=False,
+    )
+    made.add_argument("--bootstrap", metavar="HOST:PORT", help="address of one broker of the cluster")
+    made.add_argument(
+        "--semantics",
+        choices=("kip", "kafka"),
+        default="kafka",
+        help="where the design documents and Kafka itself differ, what to expect (default: kafka)",
+    )
+    made.add_argument(
+        "--settings",
+        metavar="PROFILE",
+        choices=profiles(),
+        help=f"print the settings of a profile: {', '.join(profiles())}",
+    )
+    return made
+
+
+def print_settings(profile: str) -> int:
+    """Print the settings that the brokers need for the tests of a profile, as a properties file."""
+    sys.stdout.writelines(f"{key}={value}\n" for key, value in settings_of(profile).items())
+    return 0

@@ -1,0 +1,139 @@
+"""The suite's pytest plugin: the options, the fixture `subject`, and one running cluster of each kind at a time.
+
+A test module names its profile with `PROFILE = "small"`; without one it is "default". Whoever runs the suite on clusters that it starts
+itself implements `pytest_conformance_kinds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.foreign import Foreign, brokers_at, check_profile
+from kafkaproto.conformance.subject import Subject
+
+FOLDER = Path(__file__).resolve().parent
+MARKER = "rule(*numbers): the rules of RULES.md that the test proves"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of cluster that a run starts. start: takes the name of a profile. marks: of every test of this kind."""
+
+    name: str
+    start: Callable[[str], Subject]
+    marks: Sequence[pytest.MarkDecorator] = ()
+
+
+class Hooks:
+    """The hooks that this plugin calls."""
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_conformance_kinds(self, config: pytest.Config) -> Sequence[Kind] | None:
+        """Return the kinds of clusters to test if the command line names no address."""
+
+
+def modules() -> list[Path]:
+    """Return the test modules of the suite, by name."""
+    return sorted(FOLDER.glob("test_*.py"))
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(Hooks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance")
+    group.addoption("--bootstrap", metavar="HOST:PORT", help="address of one broker of a running cluster")
+    group.addoption(
+        "--semantics",
+        default="kafka",
+        choices=("kip", "kafka"),
+        help="where the design documents and Kafka itself differ, what to expect (default: kafka)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    if address := config.getoption("--bootstrap", None):
+        addresses(address)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of one profile together, so that each cluster is started once."""
+    places = [i for i, item in enumerate(items) if "running_cluster" in getattr(item, "fixturenames", ())]
+    in_order = sorted((items[i] for i in places), key=lambda item: profile_of(item.getparent(pytest.Module)))
+    for i, item in zip(places, in_order, strict=True):
+        items[i] = item
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "running_cluster" not in metafunc.fixturenames:
+        return
+    config = metafunc.config
+    address = config.getoption("--bootstrap", None)
+    kinds: Sequence[Kind] = (
+        [foreign(config, address)] if address else config.hook.pytest_conformance_kinds(config=config)
+    )
+    if not kinds:
+        pytest.exit("--bootstrap HOST:PORT is missing", pytest.ExitCode.USAGE_ERROR)
+    values = [pytest.param(kind, id=kind.name, marks=kind.marks) for kind in kinds]
+    metafunc.parametrize("running_cluster", values, indirect=True, scope="module")
+
+
+def addresses(text: str) -> list[tuple[str, int]]:
+    """Return (host, port) of each `HOST:PORT` between commas. Raises pytest.UsageError."""
+    parts = [one.rpartition(":") for one in text.split(",")]
+    if not all(host and port.isdecimal() for host, _, port in parts):
+        raise pytest.UsageError(f"--bootstrap must be HOST:PORT (got {text!r})")
+    return [(host.strip("[]"), int(port)) for host, _, port in parts]
+
+
+def foreign(config: pytest.Config, address: str) -> Kind:
+    """Return the kind that is the running cluster at an address."""
+    semantics = config.getoption("--semantics")
+
+    def start(_profile: str) -> Subject:
+        return Foreign(brokers_at(addresses(address), semantics), semantics)
+
+    return Kind(address, start)
+
+
+def profile_of(module: Any) -> str:
+    """Return the profile that a test module names."""
+    return str(getattr(getattr(module, "obj", None), "PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
+    """(kind, profile) to what runs. At most one cluster of a kind runs at a time."""
+    running: dict[tuple[str, str], Subject] = {}
+    yield running
+    for subject in running.values():
+        subject.stop()
+
+
+@pytest.fixture(scope="module")
+def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tuple[str, str], Subject]) -> Subject:
+    """A cluster of this kind with the settings of the module's profile."""
+    kind: Kind = request.param
+    profile = profile_of(request.node)
+    if (kind.name, profile) not in _running_clusters:
+        for other in [key for key in _running_clusters if key[0] == kind.name]:
+            _running_clusters.pop(other).stop()
+        _running_clusters[kind.name, profile] = kind.start(profile)
+    return _running_clusters[kind.name, profile]
+
+
+@pytest.fixture
+def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
+    """The cluster under test."""
+    if isinstance(running_cluster, Foreign):
+        check_profile(running_cluster, profile_of(request.node.getparent(pytest.Module)))
+    yield running_cluster
+    running_cluster.close_connections()
+    running_cluster.restore()

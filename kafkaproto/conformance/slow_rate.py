@@ -1,0 +1,72 @@
+"""The rate of a quota word by word, Q-2 to Q-6: slow, with nothing remembered between calls.
+
+Tests compare throttle times of a broker with it. Imports nothing of what it judges.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from math import floor
+
+
+class _Sample:
+    def __init__(self, now_ms: int) -> None:
+        self.reset(now_ms)
+
+    def reset(self, now_ms: int) -> None:
+        self.value = 0.0
+        self.start_ms = self.last_ms = now_ms
+
+
+class SlowRate:
+    """One rate, one object per sample."""
+
+    def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
+        self.n, self.w = samples, window_ms
+        self.slots: list[_Sample] = []
+        self.current = 0
+
+    def record(self, value: float, now_ms: int) -> None:
+        """Q-2."""
+        if not self.slots:
+            self.slots.append(_Sample(now_ms))
+        if now_ms - self.slots[self.current].start_ms >= self.w:
+            self.current = (self.current + 1) % (self.n + 1)
+            if self.current == len(self.slots):
+                self.slots.append(_Sample(now_ms))
+            else:
+                self.slots[self.current].reset(now_ms)
+        self.slots[self.current].value += value
+        self.slots[self.current].last_ms = now_ms
+
+    def measure(self, now_ms: int) -> tuple[float, int]:
+        """(rate per second, window in milliseconds): Q-3 to Q-5."""
+        if not self.slots:
+            self.slots.append(_Sample(now_ms))
+        for sample in self.slots:
+            if now_ms - sample.last_ms >= self.n * self.w:
+                sample.reset(now_ms)
+        elapsed = now_ms - min(s.start_ms for s in self.slots)
+        full = elapsed // self.w
+        if full < self.n - 1:
+            elapsed += (self.n - 1 - full) * self.w
+        window_ms = max(elapsed, 1)
+        total = 0.0
+        for sample in self.slots:
+            total += sample.value
+        return total / (window_ms / 1000.0), window_ms
+
+    def seen_at(self, now_ms: int) -> float:
+        """The rate per second for somebody who only looks: what looking forgets is forgotten in a copy."""
+        other = SlowRate(self.n, self.w)
+        other.slots = [copy(sample) for sample in self.slots]
+        other.current = self.current
+        return other.measure(now_ms)[0]
+
+    def throttle_ms(self, now_ms: int, bound: float) -> int:
+        """Q-5, Q-6."""
+        rate, window_ms = self.measure(now_ms)
+        if rate <= bound:
+            return 0
+        wait = (rate - bound) / bound * window_ms
+        return floor(wait) + (1 if wait - floor(wait) >= 0.5 else 0)

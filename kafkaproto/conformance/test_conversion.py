@@ -1,0 +1,380 @@
+"""What old clients read and write: batches told as messages of magic 0 and 1, and such messages taken (F-12, F-31 to F-35, P-4)."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.scene import Topic, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, produce, produced
+from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkaproto.records import entries
+from kafkaproto.records.batch import BatchHeader, NewRecord, Record, build_batch
+from kafkaproto.records.compression import Compression, compress
+from kafkaproto.records.convert import down_convert, up_convert
+from kafkaproto.records.message_set import build_message_set
+
+NOW_MS = 1_700_000_000_000
+OLD = [(0, 0), (1, 0), (2, 1), (3, 1)]
+"""(fetch version, the magic that it is told)"""
+NOT_YET_LEADER = 6
+CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
+
+
+def numbered(first: int, count: int, value_bytes: int = 60, **options: Any) -> bytes:
+    listed = [
+        NewRecord(
+            b"%d" % i + b"v" * value_bytes, b"key-%d" % i, NOW_MS + i, (("header", b"x"),) if options.get("h") else ()
+        )
+        for i in range(first, first + count)
+    ]
+    options.pop("h", None)
+    return build_batch(listed, **options)
+
+
+def read(
+    topic: Topic, offset: int, version: int, partition_max: int = 1 << 20, replica_id: int = -1
+) -> tuple[int, bytes | None, Any]:
+    """(error, records, all of the partition's answer)"""
+    request = FetchRequest(
+        replica_id=replica_id,
+        max_wait_ms=0,
+        min_bytes=1,
+        max_bytes=1 << 30,
+        topics=[
+            FetchTopic(
+                topic.name, partitions=[FetchPartition(0, fetch_offset=offset, partition_max_bytes=partition_max)]
+            )
+        ],
+    )
+    connection = topic.connect()
+
+    def answered() -> Any:
+        [found] = topic.subject.ask(connection, request, version).responses[0].partitions
+        return None if found.error_code == NOT_YET_LEADER else found
+
+    data = wait_until(topic.subject, answered, "the leader leads")
+    return data.error_code, None if data.records is None else bytes(data.records), data
+
+
+def magics(data: bytes) -> set[int]:
+    return {entry.header.magic for entry in entries.batches(data[: whole(data)])}
+
+
+def whole(data: bytes) -> int:
+    """How much of an answer is there whole. What fills it up begins like a batch that is cut off, or is shorter than that."""
+    return entries.complete_bytes(data)
+
+
+def records_of(data: bytes) -> list[Record]:
+    return list(entries.entries(data[: whole(data)]))
+
+
+def drained(topic: Topic, offset: int, version: int) -> list[Record]:
+    """All that a consumer of this version reads from an offset on, fetch by fetch."""
+    found: list[Record] = []
+    while True:
+        error, data, _ = read(topic, offset, version)
+        assert error == 0 and data is not None
+        new = [record for record in records_of(data) if record.offset >= offset]
+        if not new:
+            return found
+        found += new
+        offset = found[-1].offset + 1
+
+
+@pytest.mark.rule("F-31", "F-34")
+@pytest.mark.parametrize(("version", "magic"), OLD)
+def test_old_consumers_get_messages_from_their_offset_on(subject: Subject, version: int, magic: int) -> None:
+    topic = new_topic(subject)
+    topic.fill(numbered(0, 10), numbered(10, 15))
+    for offset in (3, 15, 24):
+        found = drained(topic, offset, version)
+        assert [r.offset for r in found] == list(range(offset, 25))
+        assert [r.key for r in found] == [b"key-%d" % i for i in range(offset, 25)]
+        assert {r.timestamp - r.offset for r in found} == ({NOW_MS} if magic else {-1 - r.offset for r in found})
+        _, data, _ = read(topic, offset, version)
+        assert data is not None and magics(data) == {magic}
+        assert records_of(data)[0].offset == offset
+
+
+@pytest.mark.rule("F-34")
+def test_from_version_4_on_batches_are_told_whole(subject: Subject) -> None:
+    topic = new_topic(subject)
+    topic.fill(numbered(0, 10), numbered(10, 15))
+    for offset, bases in ((3, [0, 10]), (15, [10]), (10, [10])):
+        _, data, _ = read(topic, offset, 4)
+        assert data is not None
+        assert [entry.header.base_offset for entry in entries.batches(data)] == bases  # type: ignore[union-attr]
+
+
+def cut_or_filled(converted: bytes, size: int) -> bytes:
+    if len(converted) >= size:
+        return converted[:size]
+    gap = size - len(converted)
+    return converted + struct.pack(">qi", -1, max(gap + 1, 61)).ljust(gap, b"\0")[:gap]
+
+
+@pytest.mark.rule("F-35")
+@pytest.mark.parametrize("value_bytes", [0, 60, 3000])
+@pytest.mark.parametrize(("version", "magic"), OLD)
+def test_a_converted_answer_is_as_long_as_what_was_read(
+    subject: Subject, version: int, magic: int, value_bytes: int
+) -> None:
+    topic = new_topic(subject)
+    topic.fill(numbered(0, 10, value_bytes, h=True), numbered(10, 15, value_bytes), numbered(25, 1, value_bytes))
+    for offset in (0, 3, 9, 10, 24, 25):
+        _, raw, _ = read(topic, offset, 4)
+        _, data, _ = read(topic, offset, version)
+        assert raw is not None and data is not None
+        first_bytes = next(entries.batches(raw)).header.size
+        first = down_convert(raw[:first_bytes], magic, offset)
+        wanted = cut_or_filled(down_convert(raw, magic, offset), max(len(raw), len(first)))
+        assert data == wanted
+
+
+@pytest.mark.rule("F-31")
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(("version", "magic"), OLD)
+def test_a_compressed_batch_becomes_one_wrapper_and_stays_whole(
+    subject: Subject, version: int, magic: int, codec: Compression
+) -> None:
+    topic = new_topic(subject)
+    topic.fill(numbered(0, 10, compression=codec), numbered(10, 5, compression=codec))
+    _, data, _ = read(topic, 3, version)
+    assert data is not None
+    told = [entry.header for entry in entries.batches(data[: whole(data)])]
+    assert [(h.magic, h.compression) for h in told[:1]] == [(magic, codec)]
+    assert [r.offset for r in records_of(data)][:10] == list(range(10))
+    assert [r.key for r in drained(topic, 12, version)] == [b"key-12", b"key-13", b"key-14"]
+
+
+@pytest.mark.rule("F-33")
+def test_what_lies_before_zstd_is_told_and_zstd_itself_is_76(subject: Subject) -> None:
+    topic = new_topic(subject)
+    topic.fill(numbered(0, 1, compression=Compression.GZIP), numbered(1, 2, compression=Compression.ZSTD))
+    for version in (1, 3):
+        error, data, _ = read(topic, 0, version)
+        assert error == 0 and data is not None and [r.offset for r in records_of(data)] == [0]
+        error, data, _ = read(topic, 1, version)
+        assert (error, data or b"") == (76, b"")
+    for version in (4, 9, 10):
+        error, data, _ = read(topic, 0, version)
+        assert error == 0 and data is not None and [r.offset for r in records_of(data)] == [0, 1, 2]
+
+
+@pytest.mark.rule("F-33")
+def test_batches_between_the_first_and_zstd(subject: Subject) -> None:
+    topic = new_topic(subject)
+    topic.fill(numbered(0, 2), numbered(2, 2), numbered(4, 2, 60, compression=Compression.ZSTD))
+    error, data, _ = read(topic, 0, 3)
+    assert error == 0 and data is not None
+    assert [r.offset for r in records_of(data)] == [0, 1]
+    error, data, _ = read(topic, 2, 3)
+    assert error == 0 and data is not None and [r.offset for r in records_of(data)] == [2, 3]
+
+
+@pytest.mark.rule("F-33")
+def test_a_zstd_topic_is_76_before_version_10(subject: Subject) -> None:
+    topic = new_topic(subject, compression_type="zstd")
+    wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, "it can be read")
+    for version in (0, 3, 4, 9):
+        for offset in (0, 99):  # whatever else is wrong
+            assert read(topic, offset, version)[0] == 76
+    topic.fill(numbered(0, 3))
+    for version, error in ((0, 76), (3, 76), (4, 76), (9, 76), (10, 0)):
+        assert read(topic, 0, version)[0] == error
+    error, _, answer = read(topic, 0, 9)
+    assert (answer.high_watermark, answer.log_start_offset, answer.records or b"") == (-1, -1, b"")
+
+
+@pytest.mark.rule("F-32")
+def test_where_nothing_is_converted_old_consumers_get_35_and_followers_do_not(subject: Subject) -> None:
+    topic = new_topic(subject, replication=2, message_downconversion_enable="false")
+    wait_until(subject, lambda: read(topic, 0, 4)[0] == 0, "it can be read")
+    assert read(topic, 0, 1)[0] == 35  # also when there is nothing to convert
+    topic.fill(numbered(0, 3))
+    for version, offset, error in ((0, 0, 35), (1, 0, 35), (3, 3, 35), (3, 99, 35), (4, 0, 0), (4, 99, 1)):
+        assert read(topic, offset, version)[0] == error
+    [replica] = topic.followers()
+    error, data, _ = read(topic, 0, 1, replica_id=replica)
+    assert error == 0 and data is not None and magics(data) == {0}
+
+
+@pytest.mark.rule("F-12")
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_before_version_3_a_limit_is_hard(subject: Subject, version: int) -> None:
+    topic = new_topic(subject)
+    topic.fill(numbered(0, 3))
+    size = len(numbered(0, 3))
+    for limit in (0, 1, 30, 100, size - 1):
+        assert read(topic, 0, version, limit)[:2] == (0, b""), limit
+    for found in (read(topic, 0, version, size), read(topic, 0, 3, 1)):
+        assert found[0] == 0 and found[1] is not None and [r.offset for r in records_of(found[1])][:1] == [0]
+
+
+# ---- produce -----------------------------------------------------------------------------------------------------------------
+
+
+def old_records(count: int, magic: int) -> list[NewRecord]:
+    return [NewRecord(b"value-%d" % i, b"k%d" % i, NOW_MS + i if magic else -1) for i in range(count)]
+
+
+def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
+    """(error, base offset)"""
+    connection = topic.connect()
+    request = produce(topic.name, data)  # type: ignore[arg-type]
+
+    def answered() -> Any:
+        answer = produced(topic.subject.ask(connection, request, version))
+        return None if answer.error_code == NOT_YET_LEADER else answer
+
+    answer = wait_until(topic.subject, answered, "the leader leads")
+    return answer.error_code, answer.base_offset
+
+
+def log_of(topic: Topic, offset: int = 0) -> bytes:
+    error, data, _ = read(topic, offset, 4)
+    assert error == 0 and data is not None
+    return data
+
+
+@pytest.mark.rule("P-4")
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [Compression.NONE, *CODECS])
+def test_old_messages_become_one_batch(subject: Subject, version: int, magic: int, codec: Compression) -> None:
+    topic = new_topic(subject)
+    listed = old_records(5, magic)
+    data = build_message_set(listed, magic=magic, compression=codec)
+    assert sent(topic, data, version) == (0, 0)
+    assert sent(topic, data, version) == (0, 5)
+    stored = log_of(topic, 5)
+    [entry] = entries.batches(stored)
+    assert entry.header.compression == codec
+    if not codec:
+        assert stored == up_convert(data, base_offset=5, leader_epoch=0)
+    wanted = up_convert(data, base_offset=5, leader_epoch=0)
+    assert list(entries.records(entry.view)) == list(entries.records(wanted))
+    header, wanted_header = entry.header, entries.read_header(wanted)
+    assert isinstance(header, BatchHeader) and isinstance(wanted_header, BatchHeader)
+    assert header._replace(batch_length=0, crc=0) == wanted_header._replace(batch_length=0, crc=0)
+
+
+@pytest.mark.rule("P-4")
+@pytest.mark.parametrize("magic", [0, 1])
+def test_with_a_codec_of_the_topic_and_its_time(subject: Subject, magic: int) -> None:
+    topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
+    data = build_message_set(old_records(5, magic), magic=magic)
+    answer = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
+    assert (answer.error_code, answer.base_offset) == (0, 0) and answer.log_append_time_ms > 0
+    [entry] = entries.batches(log_of(topic))
+    assert entry.header.compression == Compression.GZIP and entry.header.is_log_append_time
+    assert [r.value for r in entries.records(entry.view)] == [b"value-%d" % i for i in range(5)]
+    assert {r.timestamp for r in entries.records(entry.view)} == {answer.log_append_time_ms}
+
+
+def corrupted(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def with_right_crc(message: bytes) -> bytes:
+    return message[:12] + struct.pack(">I", zlib.crc32(message[16:])) + message[16:]
+
+
+def one(magic: int, codec: Compression = Compression.NONE, count: int = 1) -> bytes:
+    return build_message_set(old_records(count, magic), magic=magic, compression=codec)
+
+
+WRAPPER = one(1, Compression.GZIP, 3)
+REFUSED = {
+    "two wrappers": (WRAPPER + WRAPPER, 87),
+    "a message and a wrapper": (one(1) + WRAPPER, 87),
+    "a wrapper and a message": (WRAPPER + one(1), 87),
+    "magic 0 and 1": (one(0) + one(1), 87),
+    "magic 1 and 2": (one(1) + batch(b"v"), 87),
+    "two batches of magic 2": (batch(b"v") + batch(b"v"), 87),
+    "a wrong checksum": (corrupted(one(1), len(one(1)) - 1), 2),
+    "a wrong checksum in the second": (one(1) + corrupted(one(1), len(one(1)) - 1), 2),
+    "a length that cannot be": (b"\0" * 30, 2),
+    "an unknown magic": (one(1)[:16] + b"\x03" + one(1)[17:], 2),
+    "an offset in magic 2": (batch(b"v", base_offset=7), 87),
+}
+TAKEN = {
+    "nothing": (b"", -1),
+    "a part of a message": (one(1)[:-1], -1),
+    "a message and a part of one": (one(1) + one(1)[:-1], 0),
+    "offsets in magic 1": (build_message_set(old_records(3, 1), magic=1, base_offset=77), 0),
+    "a batch of magic 2": (batch(b"v"), 0),
+}
+
+
+@pytest.mark.rule("P-4")
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_before_version_3(subject: Subject, what: str) -> None:
+    topic = new_topic(subject)
+    data, error = REFUSED[what]
+    assert sent(topic, data) == (error, -1)
+    assert log_of(topic) == b""
+
+
+@pytest.mark.rule("P-4")
+@pytest.mark.parametrize("what", TAKEN)
+def test_what_is_taken_before_version_3(subject: Subject, what: str) -> None:
+    topic = new_topic(subject)
+    data, base_offset = TAKEN[what]
+    assert sent(topic, data) == (0, base_offset)
+    assert (log_of(topic) == b"") == (base_offset < 0)
+
+
+def repacked(inside: bytes, codec: Compression, attributes: int | None = None, cut: int = 0) -> bytes:
+    value = compress(codec, inside)
+    value = value[: len(value) - cut]
+    body = struct.pack(">bbqii", 1, codec if attributes is None else attributes, NOW_MS, -1, len(value)) + value
+    return with_right_crc(struct.pack(">qiI", 0, len(body) + 4, 0) + body)
+
+
+INSIDE = {
+    "a wrong checksum": (repacked(corrupted(one(1), len(one(1)) - 1), Compression.GZIP), 2),
+    "a wrapper": (repacked(WRAPPER, Compression.GZIP), 87),
+    "another magic": (repacked(one(0), Compression.GZIP), 87),
+    "nothing": (repacked(b"", Compression.GZIP), 87),
+    "no gzip": (repacked(b"not compressed", Compression.NONE, attributes=1), -1),
+    "no snappy": (repacked(b"not compressed", Compression.NONE, attributes=2), -1),
+    "no lz4": (repacked(b"not compressed", Compression.NONE, attributes=3), -1),
+    "half of gzip": (repacked(one(1, Compression.NONE, 20), Compression.GZIP, cut=9), -1),
+    "an unknown codec": (repacked(b"not compressed", Compression.NONE, attributes=5), -1),
+    "a part of a message": (repacked(one(1)[:-1], Compression.GZIP), 87),
+    "a message and a part of one": (repacked(one(1) + one(1)[:-1], Compression.GZIP), 0),
+    "a cut key": (repacked(with_right_crc(one(1)[:28] + b"\x7f" + one(1)[29:]), Compression.GZIP), -1),
+    "zstd": (repacked(one(1), Compression.ZSTD), 87),
+    "wrong offsets": (repacked(one(1) + one(1), Compression.GZIP), 0),
+}
+
+
+@pytest.mark.rule("P-4")
+@pytest.mark.parametrize("what", INSIDE)
+def test_what_may_be_inside_of_a_wrapper(subject: Subject, what: str) -> None:
+    topic = new_topic(subject)
+    data, error = INSIDE[what]
+    assert sent(topic, data)[0] == error
+
+
+@pytest.mark.rule("P-4", "P-8", "P-10")
+def test_topic_settings_hold_for_old_messages(subject: Subject) -> None:
+    listed: Sequence[tuple[dict[str, Any], bytes, int]] = [
+        ({"max_message_bytes": "60"}, build_message_set([NewRecord(b"x" * 100)], magic=1), 10),
+        ({"max_message_bytes": "75"}, one(1) + one(1), 10),  # the batch that they become is too large
+        ({"segment_bytes": "60", "max_message_bytes": "1000"}, one(1) + one(1), 18),
+        ({"cleanup_policy": "compact"}, build_message_set([NewRecord(b"v", None, NOW_MS)], magic=1), 87),
+        ({"message_timestamp_before_max_ms": "1000"}, build_message_set([NewRecord(b"v", b"k", 5)], magic=1), 32),
+        ({"message_timestamp_before_max_ms": "1000"}, one(0), 0),  # magic 0 has no time
+    ]
+    for configs, data, error in listed:
+        topic = new_topic(subject, **configs)
+        assert sent(topic, data)[0] == error, configs

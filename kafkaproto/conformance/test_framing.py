@@ -1,0 +1,151 @@
+"""Frames, headers, and what is no request: closed without a word, and nobody else notices (scenario 25)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.client import Connection
+from kafkaproto.conformance.scene import list_offsets, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, fetch, flat, metadata, produce, produced
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.metadata import MetadataRequest
+
+API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
+INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
+
+
+def header(key: int, version: int, flexible: bool = False, client_id: bytes = b"\0\1c") -> bytes:
+    return (
+        key.to_bytes(2, "big", signed=True)
+        + version.to_bytes(2, "big", signed=True)
+        + b"\0\0\0\7"
+        + client_id
+        + b"\0" * flexible
+    )
+
+
+def framed(payload: bytes) -> bytes:
+    return len(payload).to_bytes(4, "big") + payload
+
+
+def send_raw(subject: Subject, data: bytes) -> Connection:
+    connection = subject.connect()
+    connection.send_bytes(data)
+    return connection
+
+
+BAD = {
+    "frame size -1": (-1).to_bytes(4, "big", signed=True),
+    "frame size above the limit": (104_857_601).to_bytes(4, "big"),
+    "empty frame": framed(b""),
+    "key -1": framed(header(-1, 0)),
+    "unknown key": framed(header(999, 0)),
+    "version -1": framed(header(PRODUCE, -1)),
+    "version 99": framed(header(PRODUCE, 99)),
+    "header of four bytes": framed(b"\0\3\0\1"),
+    "header without body": framed(header(METADATA, 1)),
+    "client-id longer than the frame": framed(header(METADATA, 1, client_id=b"\x7f\xff")),
+    "array of 2^31-1": framed(header(METADATA, 1) + b"\x7f\xff\xff\xff" + b"\0" * 8),
+    "null where none may be": framed(header(METADATA, 4) + b"\0\0\0\1\xff\xff\0"),
+    "compact array beyond the frame": framed(header(METADATA, 9, flexible=True) + b"\xff\xff\xff\xff\x07\0\0\0\0"),
+    "varint without end": framed(header(METADATA, 9, flexible=True) + b"\xff" * 12),
+    "records beyond the frame": framed(
+        header(PRODUCE, 3) + b"\xff\xff\0\1\0\0\0\1" + b"\0\0\0\1\0\1t\0\0\0\1\0\0\0\0\x7f\xff\xff\xff"
+    ),
+} | {f"inter-broker key {key}": framed(header(key, 0)) for key in INTER_BROKER}
+
+
+@pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
+def test_what_is_no_request_is_closed_and_others_go_on(subject: Subject) -> None:
+    """EdgeCaseRequestTest, SocketServerTest.tooBigRequestIsRejected, testDisabledRequestIsRejected, RequestContextTest."""
+    other = subject.connect()
+    connections = {what: send_raw(subject, data) for what, data in BAD.items()}
+    still_open = [what for what, connection in connections.items() if not subject.closed(connection, 3000)]
+    assert still_open == []
+    assert len(subject.ask(other, MetadataRequest(None), 1).brokers) == 3
+
+
+@pytest.mark.rule("W-3")
+def test_api_versions_of_any_version_is_answered_in_version_0(subject: Subject) -> None:
+    for version in (5, 99, 32767):
+        connection = send_raw(subject, framed(header(API_VERSIONS, version, flexible=True) + b"\x02x\x02y\0"))
+        taken = connection.take(5)
+        while taken is None:
+            subject.pass_ms(20)
+            taken = connection.take(5)
+        assert taken[1].hex() == "00000007" + "0023" + "00000001" + "0012" + "0000" + "0004"
+        subject.ask(connection, ApiVersionsRequest("name", "1"), 3)  # the connection is as good as before
+
+
+@pytest.mark.rule("W-4")
+def test_names_of_software(subject: Subject) -> None:
+    connection = subject.connect()
+    for name, wanted in [("a", 0), ("a.b-C9", 0), ("", 42), ("-a", 42), ("a-", 42), ("a b", 42), ("é", 42), (".", 42)]:
+        for request in (ApiVersionsRequest(name, "1"), ApiVersionsRequest("a", name)):
+            for version in (3, 4):
+                answer = subject.ask(connection, request, version)
+                assert (answer.error_code, bool(answer.api_keys)) == (wanted, not wanted), name
+    assert subject.ask(connection, ApiVersionsRequest(), 2).error_code == 0  # no names there
+
+
+@pytest.mark.rule("W-1", "W-2", "W-6", "W-16")
+def test_headers_and_frames_in_pieces(subject: Subject) -> None:
+    """Null and empty client-ids; frames byte by byte; tags that nobody knows; bytes behind the body."""
+    for client_id in (None, "", "x" * 300):
+        assert len(subject.ask(subject.connect(0, client_id), metadata(), 9).brokers) == 3
+    slow = subject.connect()
+    for byte in slow.frame(metadata(), 9):
+        slow.send_bytes(bytes([byte]))
+    assert len(subject.answer(slow).message.brokers) == 3
+    tagged = MetadataRequest([], unknown_tagged_fields=[(77, b"what?"), (5000, b"")])
+    assert len(subject.ask(subject.connect(), tagged, 12).brokers) == 3
+    trailing = subject.connect()
+    data = trailing.frame(metadata(), 1)
+    trailing.send_bytes(framed(data[4:] + b"behind the body"))
+    trailing.send_bytes(trailing.frame(metadata(), 9))
+    assert [subject.answer(trailing).correlation_id for _ in range(2)] == [1, 2]
+    in_header = subject.connect()
+    in_header.frame(metadata(), 9)
+    payload = header(METADATA, 9)[:4] + b"\0\0\0\1" + b"\0\1c" + b"\x01\x4d\x03abc" + b"\x01\0\0\0\0"
+    in_header.send_bytes(framed(payload))
+    assert len(subject.answer(in_header).message.brokers) == 3
+
+
+@pytest.mark.rule("W-9", "X-5")
+def test_pipelined_requests_are_answered_in_order_also_behind_a_long_poll(subject: Subject) -> None:
+    topic = new_topic(subject)
+    connection = topic.connect()
+    now = subject.now_ms()
+    frames = [connection.frame(metadata(), 1, now) for _ in range(4)]
+    frames.append(connection.frame(fetch((topic.name, 0, 0), max_wait_ms=400), 11, now))
+    frames += [connection.frame(metadata(), 9, now) for _ in range(4)]
+    frames.append(connection.frame(produce(topic.name, batch(b"v"), acks=1), 9, now))
+    connection.send_bytes(b"".join(frames))
+    answers = [subject.answer(connection) for _ in frames]
+    assert [answer.correlation_id for answer in answers] == list(range(1, 11))
+    subject.assert_took(answers[4], 400)
+    assert all(answer.elapsed_ms >= 399 for answer in answers[4:])
+    assert flat(answers[4].message)[0][1].high_watermark == 0  # what was sent behind it was not done before it
+    assert produced(answers[9].message).base_offset == 0
+
+
+@pytest.mark.rule("W-9", "W-10")
+def test_what_a_client_left_behind_is_done(subject: Subject) -> None:
+    """SocketServerTest.testGracefulClose: 10 whole requests and a piece of one, then it goes."""
+    topic = new_topic(subject)
+    leaving = topic.connect()
+    request = produce(topic.name, batch(b"v"), acks=0)
+    leaving.send_bytes(b"".join(leaving.frame(request, 9) for _ in range(10)) + leaving.frame(request, 9)[:30])
+    leaving.close()
+    wait_until(subject, lambda: list_offsets(topic, -1).offset == 10, "all ten")
+
+
+@pytest.mark.rule("W-2")
+@pytest.mark.parametrize(("version", "flexible"), [(0, False), (2, False), (3, True), (4, True)])
+def test_the_answer_to_api_versions_has_the_old_header(subject: Subject, version: int, flexible: bool) -> None:
+    connection = subject.connect()
+    subject.send(connection, ApiVersionsRequest("a", "1") if flexible else ApiVersionsRequest(), version)
+    data = subject.answer(connection).data
+    assert data[:6] == b"\0\0\0\1\0\0"  # the correlation id, and at once the error code
+    assert connection.sent == {}

@@ -1,0 +1,136 @@
+"""Producers with sequences: duplicates, gaps, epochs, ids (KIP-98)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.scene import Topic, follow, held, list_offsets, new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, produce, produced
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+
+LARGEST = 2**31 - 1
+COORDINATOR_LOAD_IN_PROGRESS, OUT_OF_ORDER, OLD_EPOCH = 14, 45, 47
+
+
+class Producer:
+    """Sends batches with sequences to one partition. `send` returns (error, base offset)."""
+
+    def __init__(self, topic: Topic, producer_id: int = 7, epoch: int = 0) -> None:
+        self.topic, self.id, self.epoch = topic, producer_id, epoch
+        self.connection = topic.connect()
+
+    def data(self, first: int, count: int = 1, epoch: int | None = None, **more: Any) -> bytes:
+        numbers = {"producer_id": self.id, "producer_epoch": self.epoch if epoch is None else epoch}
+        return batch(*[b"v"] * count, base_sequence=first, **numbers, **more)
+
+    def send(self, first: int, count: int = 1, epoch: int | None = None, acks: int = -1) -> tuple[int, int]:
+        request = produce(self.topic.name, self.data(first, count, epoch), acks=acks)
+        answer = produced(self.topic.subject.ask(self.connection, request, 9))
+        return answer.error_code, answer.base_offset
+
+    @property
+    def end(self) -> int:
+        return int(list_offsets(self.topic, -1).offset)
+
+
+@pytest.mark.rule("P-17", "P-18", "P-20")
+def test_duplicates_are_told_their_offsets_and_gaps_are_refused(subject: Subject) -> None:
+    """UnifiedLogTest.testDuplicateAppends: the last five batches are remembered."""
+    producer = Producer(new_topic(subject))
+    for sequence in range(6):
+        assert producer.send(sequence) == (0, sequence)
+    assert producer.send(6, 3) == (0, 6)
+    assert producer.send(6, 3) == (0, 6)
+    assert producer.send(7, 2) == (OUT_OF_ORDER, -1)
+    assert producer.send(2) == (0, 2)
+    assert producer.send(1) == (OUT_OF_ORDER, -1)
+    assert producer.send(10) == (OUT_OF_ORDER, -1)
+    assert producer.end == 9
+    assert producer.send(9) == producer.send(9) == (0, 9)
+    assert producer.send(3) == (0, 3)
+    assert producer.send(2) == (OUT_OF_ORDER, -1)  # six back now
+
+
+@pytest.mark.rule("P-19")
+def test_epochs_of_a_producer(subject: Subject) -> None:
+    producer = Producer(new_topic(subject), epoch=3)
+    assert producer.send(4) == (0, 0)  # nothing is known of it, so any sequence will do
+    assert producer.send(5, epoch=2) == (OLD_EPOCH, -1)
+    assert producer.send(5, epoch=4) == (OUT_OF_ORDER, -1)
+    assert producer.send(0, epoch=4) == (0, 1)
+    assert producer.send(5, epoch=3) == (OLD_EPOCH, -1)
+    assert producer.send(1, epoch=4) == (0, 2)
+    assert producer.end == 3
+
+
+@pytest.mark.rule("P-20", "P-21")
+def test_after_the_largest_sequence_comes_0(subject: Subject) -> None:
+    producer = Producer(new_topic(subject))
+    assert producer.send(LARGEST - 1, 2) == (0, 0)
+    assert producer.send(1) == (OUT_OF_ORDER, -1)
+    assert producer.send(0, 2) == (0, 2)
+    within = Producer(new_topic(subject))
+    assert within.send(LARGEST - 1, 4) == (0, 0)  # MAX-1, MAX, 0, 1
+    assert within.send(LARGEST - 1, 4) == (0, 0)
+    assert within.send(1) == (OUT_OF_ORDER, -1)
+    assert within.send(2) == (0, 4)
+
+
+@pytest.mark.rule("P-18")
+def test_a_duplicate_tells_the_time_of_the_first_and_waits_for_all_in_sync(subject: Subject) -> None:
+    topic = new_topic(subject, replication=2)
+    producer = Producer(topic)
+    first = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
+    assert (first.log_append_time_ms, first.log_start_offset) == (-1, 0)
+    again = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
+    assert (again.error_code, again.base_offset, again.log_append_time_ms, again.log_start_offset) == (0, 0, 5000, 0)
+    follow(topic, 1, 1)
+    with held(subject, topic, 1):
+        assert producer.send(1, acks=1) == (0, 1)
+        request = produce(topic.name, producer.data(1), acks=-1, timeout_ms=10_000)
+        subject.send(producer.connection, request, 9)
+        assert subject.answer_or_none(producer.connection, 100) is None
+        follow(topic, 1, 2)
+        assert produced(subject.answer(producer.connection, 5000).message).error_code == 0
+
+
+@pytest.mark.rule("P-17")
+def test_partitions_and_producers_are_counted_apart(subject: Subject) -> None:
+    topic = new_topic(subject)
+    one, other = Producer(topic, 1), Producer(topic, 2)
+    assert [one.send(0), other.send(0), one.send(1), other.send(1)] == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert [one.send(0), other.send(1)] == [(0, 0), (0, 3)]
+
+
+def init(
+    subject: Subject, version: int, transactional_id: str | None, *known: int, broker_id: int = 0
+) -> tuple[int, int, int]:
+    """(error, producer id, epoch)"""
+    producer_id, epoch = known or (-1, -1)
+    request = InitProducerIdRequest(transactional_id, 60_000, producer_id, epoch)
+    answer = subject.ask(subject.connect(broker_id), request, version)
+    if answer.error_code == COORDINATOR_LOAD_IN_PROGRESS:  # a broker of Kafka waits for its first block of ids
+        subject.pass_ms(50)
+        return init(subject, version, transactional_id, *known, broker_id=broker_id)
+    return answer.error_code, answer.producer_id, answer.producer_epoch
+
+
+@pytest.mark.rule("P-22")
+@pytest.mark.parametrize("version", range(6))
+def test_producer_ids(subject: Subject, version: int) -> None:
+    ids = [init(subject, version, None) for _ in range(3)]
+    assert {(error, epoch) for error, _, epoch in ids} == {(0, 0)} and len({i for _, i, _ in ids}) == 3
+    assert init(subject, version, "") == (42, -1, -1)
+    if version >= 3:
+        for known in ((5, -1), (-1, 5)):
+            assert init(subject, version, None, *known) == (42, -1, -1)
+        error, fresh, epoch = init(subject, version, None, 5, 5)
+        assert (error, epoch) == (0, 0) and fresh not in (5, *(i for _, i, _ in ids))
+
+
+@pytest.mark.rule("P-22")
+def test_brokers_hand_out_different_ids(subject: Subject) -> None:
+    assert len({init(subject, 4, None, broker_id=broker_id)[1] for broker_id in (0, 1, 2, 0, 1, 2)}) == 6

@@ -1,0 +1,74 @@
+"""Who is in sync and what hangs on it: min.insync.replicas, the high watermark, the preferred replica; and topics made by asking."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.scene import Topic, follow, held, list_offsets, new_topic, read, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, produce, produced
+from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+PROFILE = "lag"
+LAG_MS = 1500
+
+
+@pytest.mark.rule("P-7", "P-13", "P-15", "N-3", "N-4", "N-11")
+def test_a_follower_that_lags_falls_out_and_comes_back(subject: Subject) -> None:
+    strict = new_topic(subject, replication=2, min_insync_replicas="2")
+    easy = new_topic(subject, replication=2)
+    clamped = new_topic(subject, min_insync_replicas="2")
+    for topic in (strict, easy):
+        topic.fill(batch(b"v"))
+    wait_until(subject, lambda: read(easy, 1, rack="r1").preferred_read_replica == 1, "broker 1 has it")
+    with held(subject, strict, 1), held(subject, easy, 1):
+        for topic in (strict, easy):
+            answer = produced(subject.ask(topic.connect(), produce(topic.name, batch(b"w")), 9))
+            assert answer.error_code == 0
+        assert read(easy, 0).high_watermark == 1
+        waiting = strict.connect()
+        subject.send(waiting, produce(strict.name, batch(b"x"), acks=-1, timeout_ms=3 * LAG_MS), 9)
+        wait_until(
+            subject, lambda: [t.partition().isr_nodes for t in (strict, easy)] == [[0], [0]], "only 0 is in sync"
+        )
+        wait_until(subject, lambda: read(easy, 0).high_watermark == 2, "who is out holds nobody up")
+        assert read(easy, 2, rack="r1").preferred_read_replica == -1
+        # min.insync.replicas 2: refused, and what is there is not committed by one alone
+        answer = produced(subject.ask(strict.connect(), produce(strict.name, batch(b"y"), acks=-1), 9))
+        assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (19, -1, -1)
+        assert list_offsets(strict, -1, replica_id=-2).offset == 3 and read(strict, 0).high_watermark == 1
+        late = produced(subject.answer(waiting).message)
+        assert (late.error_code, late.base_offset) == (7, 2)
+        for acks in (0, 1):
+            connection = strict.connect()
+            subject.send(connection, produce(strict.name, batch(b"z"), acks=acks), 9)
+        assert produced(subject.answer(connection).message).error_code == 0
+        assert clamped.fill(batch(b"v"))[0].base_offset == 0  # never more than there are replicas
+        # N-11: it is in sync again when it has reached the high watermark
+        follow(easy, 1, 1)
+        assert easy.partition().isr_nodes == [0]
+        follow(easy, 1, 2)
+        wait_until(subject, lambda: set(easy.partition().isr_nodes) == {0, 1}, "it is back")
+    wait_until(subject, lambda: set(strict.partition().isr_nodes) == {0, 1}, "all are in sync")
+    wait_until(subject, lambda: read(strict, 0).high_watermark == 5, "all is committed")
+
+
+@pytest.mark.rule("M-3")
+def test_a_topic_is_made_for_who_asks_for_it_by_name(subject: Subject) -> None:
+    """MetadataRequestTest.testAutoTopicCreation: 3 now, and there when the client asks again."""
+    connection = subject.connect()
+    for version in (0, 3, 4, 12):
+        topic = Topic(subject, subject.new_name("made"))
+        asked = MetadataRequest([MetadataRequestTopic(name=topic.name)], allow_auto_topic_creation=False)
+        if version >= 4:
+            for _ in range(2):
+                assert [t.error_code for t in subject.ask(connection, asked, version).topics] == [3]
+            subject.pass_ms(100)
+            assert topic.metadata().error_code == 3
+        asked.allow_auto_topic_creation = True
+        [first] = subject.ask(connection, asked, version).topics
+        assert (first.error_code, first.partitions) == (3, [])
+        found = wait_until(subject, lambda t=topic: (m := t.metadata()).error_code == 0 and m, "it is there")  # type: ignore[misc]
+        assert [len(p.replica_nodes) for p in found.partitions] == [2, 2, 2]
+    illegal = MetadataRequest([MetadataRequestTopic(name="no/topic")], allow_auto_topic_creation=True)
+    assert [t.error_code for t in subject.ask(connection, illegal, 12).topics] == [17]

@@ -1,0 +1,255 @@
+"""What brokers delete by themselves: segments by age and size, superseded records by compaction (F-14, N-15)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.scene import Topic, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import errors, fetch, flat
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.records.batch import Batch, NewRecord, batches, build_batch, records
+
+PROFILE = "maintenance"
+HOUR_MS = 3_600_000
+SEVERAL_LOOKS_MS = 1000
+ONE_EACH = "130"
+"""segment.bytes so small that every batch is a segment"""
+
+
+def at(timestamp: int, value: bytes = b"v" * 50, key: bytes | None = None, **options: Any) -> bytes:
+    return build_batch([NewRecord(value, key, timestamp)], **options)
+
+
+def keyed(timestamp: int, *pairs: tuple[str, str | None], **options: Any) -> bytes:
+    listed = [NewRecord(None if value is None else value.encode(), key.encode(), timestamp) for key, value in pairs]
+    return build_batch(listed, **options)
+
+
+def offset_of(topic: Topic, timestamp: int, broker_id: int | None = None) -> int:
+    """-2: the log start; -1: the high watermark; of one replica if a broker is named."""
+    replica_id, connection = (-1, topic.connect()) if broker_id is None else (-2, topic.subject.connect(broker_id))
+    request = ListOffsetsRequest(
+        replica_id, 0, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, timestamp)])]
+    )
+    [found] = topic.subject.ask(connection, request, 5).topics[0].partitions
+    assert found.error_code == 0
+    return int(found.offset)
+
+
+def log_starts(topic: Topic, offset: int, broker_id: int | None = None) -> None:
+    """Wait until the log starts at an offset, that of the leader or of one replica."""
+    wait_until(topic.subject, lambda: offset_of(topic, -2, broker_id) == offset, f"the log starts at {offset}")
+
+
+def stays(topic: Topic, offset: int) -> None:
+    topic.subject.pass_ms(SEVERAL_LOOKS_MS)
+    assert offset_of(topic, -2) == offset
+
+
+def log_of(topic: Topic) -> list[Batch]:
+    """All batches, fetch by fetch: one never reaches over the end of a segment."""
+    found: list[Batch] = []
+    offset, end = offset_of(topic, -2), offset_of(topic, -1)
+    while offset < end:
+        [(_, data)] = flat(topic.subject.ask(topic.connect(), fetch((topic.name, 0, offset)), 11))
+        new = list(batches(bytes(data.records)))
+        if not new:
+            break
+        found += new
+        offset = new[-1].header.next_offset
+    return found
+
+
+@pytest.mark.rule("N-15")
+def test_the_oldest_segments_go_when_all_in_them_is_too_old(subject: Subject) -> None:
+    topic = new_topic(subject, segment_bytes=ONE_EACH, retention_ms=str(HOUR_MS // 2))
+    now = subject.epoch_ms()
+    topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now), at(now - HOUR_MS), at(now))
+    log_starts(topic, 2)
+    stays(topic, 2)  # the first that is kept keeps what comes after it
+    assert [one.header.base_offset for one in log_of(topic)] == [2, 3, 4]
+    assert errors(subject.ask(topic.connect(), fetch((topic.name, 0, 1)), 11)) == [1]
+
+
+@pytest.mark.rule("N-15")
+def test_followers_delete_too(subject: Subject) -> None:
+    topic = new_topic(subject, replication=3, segment_bytes=ONE_EACH, retention_ms=str(HOUR_MS // 2))
+    now = subject.epoch_ms()
+    topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now))
+    for broker_id in range(3):
+        log_starts(topic, 2, broker_id)
+
+
+def test_the_open_segment_goes_when_all_of_it_is_too_old(subject: Subject) -> None:
+    topic = new_topic(subject, retention_ms=str(HOUR_MS // 2))
+    now = subject.epoch_ms()
+    topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now - HOUR_MS))
+    log_starts(topic, 3)
+    assert offset_of(topic, -1) == 3
+    [answer] = topic.fill(at(now))
+    assert (answer.base_offset, answer.log_start_offset) == (3, 3)
+    stays(topic, 3)
+
+
+def test_a_segment_is_as_old_as_its_youngest_record(subject: Subject) -> None:
+    topic = new_topic(subject, retention_ms=str(HOUR_MS // 2))
+    now = subject.epoch_ms()
+    # The youngest first: a look between two appends would find a segment that has only an old one, and take it.
+    topic.fill(at(now), at(now - HOUR_MS), at(now - HOUR_MS))
+    stays(topic, 0)
+
+
+def test_the_oldest_segments_go_as_long_as_the_log_stays_large_enough(subject: Subject) -> None:
+    now = subject.epoch_ms()
+    size = len(at(now))
+    for keep_bytes, start in ((3 * size, 7), (3 * size - 1, 7), (3 * size + 1, 6), (10 * size, 0), (0, 10)):
+        topic = new_topic(subject, segment_bytes=ONE_EACH, retention_bytes=str(keep_bytes))
+        topic.fill(*[at(now)] * 10)
+        log_starts(topic, start)
+        stays(topic, start)
+
+
+def test_a_topic_that_is_only_compacted_deletes_nothing_by_age_or_size(subject: Subject) -> None:
+    configs: dict[str, Any] = {"segment_bytes": ONE_EACH, "retention_ms": "1000", "retention_bytes": "1"}
+    topic = new_topic(subject, cleanup_policy="compact", min_compaction_lag_ms=str(HOUR_MS * 24), **configs)
+    now = subject.epoch_ms()
+    topic.fill(*[at(now - HOUR_MS, key=b"k")] * 3)
+    stays(topic, 0)
+
+
+def reads(topic: Topic) -> list[list[int]]:
+    """Base offsets of the batches of each segment, as one fetch never reaches over its end (F-14)."""
+    found = []
+    offset, end = 0, offset_of(topic, -1)
+    while offset < end:
+        [(_, data)] = flat(topic.subject.ask(topic.connect(), fetch((topic.name, 0, offset)), 11))
+        read = list(batches(bytes(data.records)))
+        found.append([one.header.base_offset for one in read])
+        offset = read[-1].header.next_offset
+    return found
+
+
+@pytest.mark.rule("F-14")
+def test_a_segment_ends_by_the_time_of_its_batches(subject: Subject) -> None:
+    topic = new_topic(subject, segment_ms="1000")
+    now = subject.epoch_ms()
+    topic.fill(*(at(now + later) for later in (0, 1000, -5000, 1001, 1500, 2001, 2002, 900_000, 0)))
+    assert reads(topic) == [[0, 1, 2], [3, 4, 5], [6], [7, 8]]
+
+
+@pytest.mark.rule("F-14")
+def test_a_segment_ends_by_its_size(subject: Subject) -> None:
+    now = subject.epoch_ms()
+    topic = new_topic(subject, segment_bytes=str(3 * len(at(now))))
+    topic.fill(*[at(now)] * 7)
+    assert reads(topic) == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.001", "segment_bytes": ONE_EACH}
+
+
+def contents(topic: Topic) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(r.offset, r.key, r.value) for one in log_of(topic) for r in records(one.view)]
+
+
+def becomes(topic: Topic, wanted: list[tuple[int, bytes | None, bytes | None]]) -> None:
+    try:
+        wait_until(topic.subject, lambda: contents(topic) == wanted, f"the log holds {wanted}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}, it holds {contents(topic)}") from error
+
+
+def test_compaction_keeps_the_last_record_of_each_key_at_its_offset(subject: Subject) -> None:
+    topic = new_topic(subject, **COMPACT)
+    now = subject.epoch_ms()
+    topic.fill(
+        keyed(now, ("a", "1"), ("b", "1"), ("a", "2")),
+        keyed(now + 1, ("c", "1")),
+        keyed(now + 2, ("a", "3"), ("c", "2"), ("d", "1"), ("a", "4")),
+        keyed(now + 3, ("b", "9")),  # in the open segment: it says nothing of the others yet
+    )
+    becomes(topic, [(1, b"b", b"1"), (5, b"c", b"2"), (6, b"d", b"1"), (7, b"a", b"4"), (8, b"b", b"9")])
+    first, second, _ = log_of(topic)
+    assert (first.header.base_offset, first.header.last_offset, first.header.record_count) == (0, 2, 1)
+    assert (second.header.base_offset, second.header.last_offset, second.header.record_count) == (4, 7, 3)
+    assert offset_of(topic, -2) == 0
+    topic.fill(keyed(now + 4, ("z", "1")))
+    becomes(topic, [(5, b"c", b"2"), (6, b"d", b"1"), (7, b"a", b"4"), (8, b"b", b"9"), (9, b"z", b"1")])
+    [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 1)), 11))
+    assert next(batches(bytes(data.records))).header.base_offset == 4
+
+
+def test_compaction_writes_the_bytes_that_kafka_writes(subject: Subject) -> None:
+    topic = new_topic(subject, **COMPACT)
+    now = subject.epoch_ms()
+    topic.fill(
+        keyed(now, ("a", "1"), ("b", "1"), ("c", "1"), ("a", "2")), keyed(now, ("c", "2")), keyed(now, ("a", "3"))
+    )
+    becomes(topic, [(1, b"b", b"1"), (3, b"a", b"2"), (4, b"c", b"2"), (5, b"a", b"3")])
+    first = log_of(topic)[0]
+    assert bytes(first.view) == build_batch(
+        [NewRecord(b"1", b"b", now), NewRecord(b"2", b"a", now)],
+        leader_epoch=0,
+        offset_deltas=[1, 3],
+    )
+
+
+def test_tombstones_stay_for_a_time_after_they_were_first_cleaned(subject: Subject) -> None:
+    topic = new_topic(subject, delete_retention_ms="1500", **COMPACT)
+    now = subject.epoch_ms()
+    topic.fill(keyed(now, ("a", "1")), keyed(now + 7, ("a", None), ("b", "1")), keyed(now, ("x", "0")))
+    becomes(topic, [(1, b"a", None), (2, b"b", b"1"), (3, b"x", b"0")])
+    [first, _] = log_of(topic)
+    horizon_ms = first.header.delete_horizon_ms
+    assert horizon_ms is not None and abs(horizon_ms - subject.epoch_ms() - 1500) < 10_000
+    assert [r.timestamp for r in records(first.view)] == [now + 7, now + 7]
+    subject.pass_ms(2000)
+    topic.fill(keyed(now, ("x", "1")))  # cleaning needs something dirty
+    becomes(topic, [(2, b"b", b"1"), (3, b"x", b"0"), (4, b"x", b"1")])
+    assert log_of(topic)[0].header.delete_horizon_ms == horizon_ms
+
+
+@pytest.mark.rule("P-17")
+def test_an_empty_batch_keeps_the_last_sequence_of_a_producer(subject: Subject) -> None:
+    topic = new_topic(subject, **COMPACT)
+    now = subject.epoch_ms()
+
+    def by(producer: int, sequence: int, *pairs: tuple[str, str | None]) -> bytes:
+        return keyed(now, *pairs, producer_id=producer, producer_epoch=0, base_sequence=sequence)
+
+    topic.fill(by(7001, 0, ("a", "1")), by(7001, 1, ("a", "2"), ("b", "1")), by(7002, 5, ("a", "3"), ("b", "2")))
+    topic.fill(keyed(now, ("x", "0")))
+    becomes(topic, [(3, b"a", b"3"), (4, b"b", b"2"), (5, b"x", b"0")])
+    [empty, _, _] = log_of(topic)
+    header = empty.header
+    assert (header.base_offset, header.last_offset, header.record_count) == (1, 2, 0)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7001, 0, 1)
+    assert (header.base_timestamp, header.max_timestamp, header.attributes, header.size) == (-1, now, 0, 61)
+
+
+def test_what_is_too_young_is_not_compacted(subject: Subject) -> None:
+    topic = new_topic(subject, min_compaction_lag_ms=str(HOUR_MS), **COMPACT)
+    now = subject.epoch_ms()
+    topic.fill(
+        keyed(now - 2 * HOUR_MS, ("a", "1")),
+        keyed(now - 2 * HOUR_MS, ("a", "2")),
+        keyed(now, ("a", "3")),
+        keyed(now - 2 * HOUR_MS, ("a", "4")),
+        keyed(now, ("x", "0")),
+    )
+    becomes(topic, [(1, b"a", b"2"), (2, b"a", b"3"), (3, b"a", b"4"), (4, b"x", b"0")])
+    subject.pass_ms(SEVERAL_LOOKS_MS)
+    becomes(topic, [(1, b"a", b"2"), (2, b"a", b"3"), (3, b"a", b"4"), (4, b"x", b"0")])
+
+
+def test_a_log_that_is_hardly_dirty_waits_for_max_compaction_lag(subject: Subject) -> None:
+    configs = COMPACT | {"min_cleanable_dirty_ratio": "1.0"}
+    waits, late = new_topic(subject, **configs), new_topic(subject, max_compaction_lag_ms=str(HOUR_MS), **configs)
+    now = subject.epoch_ms()
+    for topic in (waits, late):
+        topic.fill(*(keyed(now - 2 * HOUR_MS, ("a", str(i))) for i in range(3)))
+    becomes(late, [(1, b"a", b"1"), (2, b"a", b"2")])
+    assert len(contents(waits)) == 3

@@ -1,0 +1,280 @@
+"""Incremental fetch sessions (KIP-227): ids and epochs, what a step changes, what it answers, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.scene import Topic, limited, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
+from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
+from kafkaproto.messages.fetch import ForgottenTopic
+
+NONE, NEW = (0, -1), (0, 0)
+
+
+class Session:
+    """A client's view of one session: steps are counted, topics go by name or by id as the version says."""
+
+    def __init__(self, topic: Topic, version: int = 11, broker_id: int = 0) -> None:
+        self.subject, self.version, self.topic = topic.subject, version, topic
+        self.connection = topic.subject.connect(broker_id)
+        self.ids = {topic.name: topic.topic_id}
+        self.id = self.epoch = 0
+
+    def request(self, *partitions: tuple[str, int, int], forget: tuple[int, ...] = (), **more: Any) -> Any:
+        more.setdefault("session", (self.id, self.epoch))
+        asked = fetch(*partitions, version=self.version, topic_ids=self.ids, **more)
+        name = self.topic.name
+        asked.forgotten_topics_data = [
+            ForgottenTopic("", self.ids[name], [index])
+            if self.version >= 13
+            else ForgottenTopic(name, partitions=[index])
+            for index in forget
+        ]
+        return asked
+
+    def ask(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
+        return self.subject.ask(self.connection, self.request(*partitions, **more), self.version)
+
+    def step(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
+        """A request that fits: the first opens the session."""
+        answer = self.ask(*partitions, **more)
+        assert answer.error_code == 0 and (not self.id or answer.session_id == self.id)
+        self.id, self.epoch = answer.session_id, self.epoch + 1
+        return answer
+
+
+def told(answer: Any) -> list[tuple[int, int, int]]:
+    """(partition, error, bytes) of an answer, in order."""
+    return [(data.partition_index, data.error_code, len(data.records)) for _, data in flat(answer)]
+
+
+@contextmanager
+def named(subject: Subject, name: str) -> Iterator[None]:
+    """New topics get this name while it lasts."""
+    subject.new_name = lambda prefix="t": name  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del subject.new_name
+
+
+def outcome(answer: Any) -> tuple[int, int, list[Any]]:
+    return answer.error_code, answer.session_id, answer.responses
+
+
+@pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
+@pytest.mark.parametrize("version", [7, 12, 13, 17])
+def test_a_life(subject: Subject, version: int) -> None:
+    """FetchSessionTest.testFetchRequests."""
+    topic = new_topic(subject, 2)
+    both = (topic.name, 0, 0), (topic.name, 1, 0)
+    session = Session(topic, version)
+    opened = session.step(*both)
+    assert session.id > 0 and told(opened) == [(0, 0, 0), (1, 0, 0)]
+    assert outcome(session.ask(session=(session.id, 5))) == (71, 0, [])
+    assert outcome(session.ask(session=(session.id + 1, 1))) == (70, 0, [])
+    assert outcome(session.step()) == (0, session.id, [])
+    assert outcome(session.ask(session=(session.id, 1))) == (71, 0, [])
+    assert outcome(session.step()) == (0, session.id, [])  # it was not harmed
+    sessionless = session.ask(*both, session=NONE)
+    assert (sessionless.session_id, len(flat(sessionless))) == (0, 2)
+    assert session.step().error_code == 0  # it was another's business
+    renewed = session.ask(*both, session=(session.id, 0))
+    assert renewed.session_id not in (0, session.id) and len(flat(renewed)) == 2
+    assert outcome(session.ask()) == (70, 0, [])
+    closed = session.ask(*both, session=(renewed.session_id, -1))
+    assert (closed.error_code, closed.session_id, len(flat(closed))) == (0, 0, 2)
+    assert outcome(session.ask(session=(renewed.session_id, 1))) == (70, 0, [])
+
+
+@pytest.mark.rule("S-1")
+def test_before_version_7_there_are_no_sessions(subject: Subject) -> None:
+    topic = new_topic(subject)
+    answer = subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 6)
+    assert (answer.session_id, len(flat(answer))) == (0, 1)
+
+
+@pytest.mark.rule("S-4", "S-6")
+def test_a_step_changes_what_it_lists_and_answers_what_is_new(subject: Subject) -> None:
+    topic = new_topic(subject, 2, cleanup_policy="delete")
+    name, size = topic.name, len(batch(b"v"))
+    session = Session(topic)
+    session.step((name, 0, 0), (name, 1, 0))
+    topic.fill(batch(b"v"))
+    assert told(session.step()) == [(0, 0, size)]
+    assert told(session.step()) == [(0, 0, size)]  # read again from the stored offset
+    assert told(session.step((name, 0, 1))) == []  # nothing new there
+    topic.fill(batch(b"v"), index=1)
+    assert told(session.step(partition_max=0)) == [(1, 0, size)]
+    assert told(session.step((name, 1, 1))) == []
+    topic.fill(batch(b"v"), batch(b"v"))
+    assert told(session.step((name, 0, 1), partition_max=size)) == [(0, 0, size)]  # the limit is the partition's now
+    assert told(session.step((name, 0, 3))) == []
+    # a high watermark or a log start that moved is news without records
+    topic.fill(batch(b"v"))
+    assert told(session.step((name, 0, 4))) == [(0, 0, 0)]
+    assert told(session.step()) == []
+    records = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 2)])]
+    assert subject.ask(topic.connect(), DeleteRecordsRequest(records, 5000), 2).topics[0].partitions[0].error_code == 0
+    [(_, data)] = flat(session.step())
+    assert (data.partition_index, data.log_start_offset, data.high_watermark) == (0, 2, 4)
+    assert told(session.step()) == []
+    # added at the end, forgotten, and forgotten to the last one
+    assert told(session.step(forget=(0,))) == []
+    topic.fill(batch(b"v"))
+    assert told(session.step()) == []
+    assert told(session.step((name, 0, 4))) == [(0, 0, size)]
+
+
+@pytest.mark.rule("S-5")
+def test_a_session_without_partitions_ends(subject: Subject) -> None:
+    topic = new_topic(subject, 2)
+    session = Session(topic)
+    session.step((topic.name, 0, 0), (topic.name, 1, 0))
+    assert outcome(session.step(forget=(0,))) == (0, session.id, [])
+    assert outcome(session.ask(forget=(1,))) == (0, 0, [])
+    assert outcome(session.ask()) == (70, 0, [])
+    empty = session.ask(session=NEW)  # one may begin with nothing, and ends with its first step
+    assert empty.session_id > 0
+    assert outcome(session.ask(session=(empty.session_id, 1))) == (0, 0, [])
+
+
+@pytest.mark.rule("S-3")
+@pytest.mark.parametrize("version", [12, 13])
+def test_names_and_ids_do_not_go_together(subject: Subject, version: int) -> None:
+    topic = new_topic(subject)
+    session = Session(topic, version)
+    session.step((topic.name, 0, 0))
+    session.version = 25 - version
+    answer = session.ask((topic.name, 0, 0))
+    assert answer.error_code == 106 and answer.responses == []
+    session.version = version
+    assert session.step().error_code == 0
+
+
+@pytest.mark.rule("S-6", "S-7", "S-14")
+def test_a_partition_in_error_is_told_until_it_is_healed_and_once_more(subject: Subject) -> None:
+    """FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12."""
+    foo = new_topic(subject, 2)
+    later = subject.new_name()
+    session = Session(foo, 12)
+    opened = session.step((foo.name, 0, 0), (foo.name, 1, 0), (later, 0, 0))
+    assert errors(opened) == [0, 0, 3]
+    for _ in range(2):
+        answer = session.step()
+        assert [(name, data.error_code) for name, data in flat(answer)] == [(later, 3)]
+    with named(subject, later):
+        new_topic(subject)
+    healed = session.step()
+    assert [(name, data.error_code, data.high_watermark) for name, data in flat(healed)] == [(later, 0, 0)]
+    assert flat(session.step()) == []
+    # out of range is an error like others
+    assert errors(session.step((foo.name, 0, 5))) == [1]
+    assert errors(session.step()) == [1]
+    assert errors(session.step((foo.name, 0, 0))) == [0]
+    assert flat(session.step()) == []
+
+
+@pytest.mark.rule("S-11")
+def test_ids_that_are_not_known_stay_in_the_session(subject: Subject) -> None:
+    topic = new_topic(subject)
+    session = Session(topic, 13)
+    session.ids["ghost"] = b"\x02" * 16
+    assert errors(session.step((topic.name, 0, 0), ("ghost", 0, 0))) == [0, 100]
+    for _ in range(2):
+        answer = session.step()
+        assert [(t.topic_id, t.partitions[0].error_code) for t in answer.responses] == [(b"\x02" * 16, 100)]
+
+
+@pytest.mark.rule("S-8")
+def test_who_was_overtaken_while_it_waited_is_told_so(subject: Subject) -> None:
+    topic = new_topic(subject)
+    session = Session(topic)
+    session.step((topic.name, 0, 0))
+    waiting = subject.connect()
+    subject.send(waiting, session.request(max_wait_ms=2000), 11)
+    assert subject.answer_or_none(waiting, 100) is None
+    session.epoch += 1
+    assert session.step().error_code == 0
+    topic.fill(batch(b"v"))
+    assert outcome(subject.answer(waiting).message) == (71, session.id, [])
+    assert len(flat(session.step())) == 1
+
+
+@pytest.mark.rule("S-9")
+def test_who_returned_records_goes_to_the_end(subject: Subject) -> None:
+    """FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly, seen through a limit for one batch."""
+    topic = new_topic(subject, 3)
+    name = topic.name
+    session = Session(topic)
+    session.step(*[(name, index, 0) for index in range(3)])
+    topic.fill(batch_of_bytes(100), index=1)
+    assert told(session.step(max_bytes=100)) == [(1, 0, 100)]
+    for index in (0, 2):
+        topic.fill(batch_of_bytes(100), index=index)
+    assert told(session.step(max_bytes=100)) == [(0, 0, 100), (2, 0, 0)]  # 0, 2, 1; 2 has another high watermark
+    assert told(session.step(max_bytes=100)) == [(2, 0, 100)]  # 2, 1, 0
+    assert told(session.step(max_bytes=100)) == [(1, 0, 100)]  # 1, 0, 2
+    assert told(session.step((name, 0, 0), max_bytes=300)) == [(0, 0, 100), (2, 0, 100), (1, 0, 100)]
+
+
+@pytest.mark.rule("S-6", "F-28")
+def test_a_step_waits_as_any_fetch_does(subject: Subject) -> None:
+    topic = new_topic(subject, 2)
+    session = Session(topic)
+    session.step((topic.name, 0, 0), (topic.name, 1, 0))
+    subject.send(session.connection, session.request(max_wait_ms=300), 11)
+    answer = subject.answer(session.connection)
+    subject.assert_took(answer, 300)
+    assert outcome(answer.message) == (0, session.id, [])
+    session.epoch += 1
+    subject.send(session.connection, session.request(max_wait_ms=20_000), 11)
+    assert subject.answer_or_none(session.connection, 100) is None
+    subject.ask(topic.connect(), produce(topic.name, batch_of_bytes(100)), 9)
+    assert sizes(subject.answer(session.connection, 5000).message) == [100]
+
+
+@pytest.mark.rule("S-10", "T-1", "T-4", "T-7", "X-5")
+def test_a_throttled_step_gives_nothing_and_loses_nothing(subject: Subject) -> None:
+    """A batch a little larger than ten seconds of quota: throttled once; the next step, sent at once, is answered with it later.
+
+    The window begins with the session and grows until the throttled step, on a wall clock.
+    """
+    topic = new_topic(subject)
+    session = Session(topic)
+    session.connection = subject.connect(0, client_id := subject.new_name("slow"))
+    opened = subject.now_ms()
+    session.step((topic.name, 0, 0))
+    topic.fill(batch_of_bytes(10_800))
+    with limited(subject, ({"client-id": client_id}, {"consumer_byte_rate": 1000.0})):
+        begun = subject.now_ms()
+        throttled = session.step()
+        assert (throttled.error_code, throttled.session_id, throttled.responses) == (0, session.id, [])
+        assert 800 - (subject.now_ms() - opened) <= throttled.throttle_time_ms <= 900
+        delivered = session.step()
+        assert subject.now_ms() - begun >= throttled.throttle_time_ms
+        assert (told(delivered), delivered.throttle_time_ms) == ([(0, 0, 10_800)], 0)
+
+
+@pytest.mark.rule("S-11", "F-24")
+def test_a_topic_that_is_made_again_has_another_id(subject: Subject) -> None:
+    topic = new_topic(subject)
+    session = Session(topic, 13)
+    session.step((topic.name, 0, 0))
+    gone = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
+    assert subject.ask(subject.connect(), gone, 3).responses[0].error_code == 0
+    assert wait_until(subject, lambda: errors(session.step()), "it is told") == [3]  # the session knows its name
+    with named(subject, topic.name):
+        again = new_topic(subject)
+    assert wait_until(subject, lambda: errors(session.step()) == [103], "another of that name")
+    assert errors(Session(topic, 13).ask((topic.name, 0, 0))) == [0]
+    assert again.topic_id != session.ids[topic.name]
+    session.ids[topic.name] = bytes(reversed(session.ids[topic.name]))
+    assert errors(session.ask((topic.name, 0, 0), session=NONE)) == [100]

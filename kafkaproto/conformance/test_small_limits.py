@@ -1,0 +1,130 @@
+"""What a broker with small limits does: fetch.max.bytes, few slots for sessions, short frames, short patience."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.client import Connection
+from kafkaproto.conformance.scene import Topic, limited, new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, batch_of_bytes, errors, fetch, flat, produce, produced, sizes
+from kafkaproto.records.batch import records
+
+PROFILE = "small"
+SLOTS = 16
+REQUEST_MAX_BYTES = 65_536
+IDLE_MS = 2000
+
+
+@pytest.mark.rule("F-4")
+def test_the_brokers_limit_cuts_what_requests_wish(subject: Subject) -> None:
+    """FetchRequestMaxBytesTest."""
+    topic = new_topic(subject)
+    lengths = 1, 500, 1040, 500, 50
+    topic.fill(*[batch(b"x" * length) for length in lengths])
+    connection = topic.connect()
+    for offset, wanted in ((0, [1, 500]), (2, [1040]), (3, [500, 50])):
+        asked = fetch((topic.name, 0, offset), partition_max=2**31 - 1, max_bytes=2**31 - 1)
+        [(_, data)] = flat(subject.ask(connection, asked, 4))
+        whole, at = bytes(data.records), 0
+        found = []
+        while at + 12 <= len(whole) and at + 12 + int.from_bytes(whole[at + 8 : at + 12], "big") <= len(whole):
+            end = at + 12 + int.from_bytes(whole[at + 8 : at + 12], "big")
+            found += [len(record.value or b"") for record in records(whole[at:end])]
+            at = end
+        assert found == wanted
+
+
+@pytest.mark.rule("F-4", "F-5")
+def test_more_minimum_bytes_than_the_limit_allows_means_the_limit(subject: Subject) -> None:
+    topic = new_topic(subject)
+    topic.fill(*[batch(b"x" * 500)] * 3)
+    connection = topic.connect()
+    subject.send(connection, fetch((topic.name, 0, 0), min_bytes=100_000, max_wait_ms=10_000), 11)
+    answer = subject.answer(connection)
+    subject.assert_took(answer, 0)
+    assert sizes(answer.message) == [1024]
+    subject.send(connection, fetch((topic.name, 0, 2), min_bytes=100_000, max_wait_ms=300), 11)
+    subject.assert_took(subject.answer(connection), 300)
+
+
+def open_session(subject: Subject, connection: Connection, topic: Topic, partitions: int = 1, **more: Any) -> int:
+    """The id of a new session, 0 if it got none; the fetch itself must succeed."""
+    asked = [(topic.name, index, 0) for index in range(partitions)]
+    answer = subject.ask(connection, fetch(*asked, session=(0, 0), **more), 11)
+    assert errors(answer) == [0] * partitions and any(sizes(answer))
+    return int(answer.session_id)
+
+
+@pytest.mark.rule("S-12", "S-13")
+def test_without_a_slot_a_fetch_succeeds_and_only_followers_take_anothers(subject: Subject) -> None:
+    """The slots are shards of two, dealt in turn (since 3.8), so the first 16 sessions of a quiet broker all find one."""
+    topic = new_topic(subject, 2)
+    topic.fill(batch(b"v"))
+    connection = subject.connect()
+    taken = [open_session(subject, connection, topic) for _ in range(SLOTS)]
+    assert all(taken) and len(set(taken)) == SLOTS
+    assert [open_session(subject, connection, topic, partitions) for partitions in (1, 2)] == [0, 0]
+    asked = fetch((topic.name, 0, 0), (topic.name, 1, 0), session=(0, 0), replica_id=1)
+    followers = subject.ask(connection, asked, 11).session_id
+    assert followers != 0
+    left = [one for one in taken if subject.ask(connection, fetch(session=(one, 1)), 11).error_code == 0]
+    assert len(left) == SLOTS - 1
+    closing = fetch((topic.name, 0, 0), session=(left[0], -1))
+    assert subject.ask(connection, closing, 11).session_id == 0
+    assert subject.ask(connection, fetch(session=(left[0], 2)), 11).error_code == 70
+    again = [open_session(subject, connection, topic) for _ in range(SLOTS)]
+    assert sum(map(bool, again)) == 1  # the slot that was closed
+    for one in [*left[1:], followers, *filter(None, again)]:
+        subject.ask(connection, fetch(session=(one, -1)), 11)
+
+
+@pytest.mark.rule("W-1")
+def test_a_frame_above_the_brokers_limit_is_closed_as_soon_as_its_length_is_read(subject: Subject) -> None:
+    topic = new_topic(subject)
+    room = REQUEST_MAX_BYTES - (len(topic.connect().frame(produce(topic.name, batch_of_bytes(9000)), 9)) - 4 - 9000) - 2
+    fits = topic.connect()
+    data = fits.frame(produce(topic.name, batch_of_bytes(room)), 9)
+    assert REQUEST_MAX_BYTES - 8 <= len(data) - 4 <= REQUEST_MAX_BYTES
+    fits.send_bytes(data)
+    assert produced(subject.answer(fits).message).error_code == 0
+    too_big = topic.connect()
+    too_big.send_bytes((REQUEST_MAX_BYTES + 1).to_bytes(4, "big"))
+    assert subject.closed(too_big)
+
+
+@pytest.mark.rule("W-11", "T-11")
+def test_who_is_silent_too_long_is_closed_also_in_a_long_poll(subject: Subject) -> None:
+    """Looked at in turn, at most 300 ms late in Kafka; whoever speaks stays."""
+    topic = new_topic(subject)
+    silent, waiting, speaking = (topic.connect() for _ in range(3))
+    subject.ask(silent, fetch((topic.name, 0, 0)), 11)
+    subject.send(waiting, fetch((topic.name, 0, 0), max_wait_ms=60_000), 11)
+    for _ in range(4):
+        subject.pass_ms(IDLE_MS / 4)
+        subject.ask(speaking, fetch((topic.name, 0, 0)), 11)
+    assert subject.closed(silent, IDLE_MS) and subject.closed(waiting, IDLE_MS)
+    subject.ask(speaking, fetch((topic.name, 0, 0)), 11)
+
+
+@pytest.mark.rule("T-11", "T-7")
+def test_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped(subject: Subject) -> None:
+    """Scenario 18: muted for five seconds, silent for two; the request behind it is never looked at."""
+    topic = new_topic(subject)
+    client_id = subject.new_name("idle")
+    with limited(subject, ({"client-id": client_id}, {"producer_byte_rate": 1000.0})):
+        connection = topic.connect(client_id=client_id)
+        request = produce(topic.name, batch(b"x" * 14_900))
+        begun = subject.now_ms()
+        subject.send(connection, request, 9)
+        subject.send(connection, produce(topic.name, batch(b"never")), 9)
+        throttle_ms = subject.answer(connection).message.throttle_time_ms
+        assert throttle_ms > 2 * IDLE_MS
+        assert subject.closed(connection, IDLE_MS + 1000)
+        waited = subject.now_ms() - begun
+        assert IDLE_MS - 1 <= waited <= IDLE_MS + 300 + subject.slack_ms
+        subject.pass_ms(max(0, throttle_ms - waited))
+        [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 0), min_bytes=0), 11))
+        assert data.high_watermark == 1

@@ -1,0 +1,99 @@
+"""Our broker on sockets, as a subject: on the wall clock, or on a manual one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from kafkaproto.broker.runtime.clock import ManualClock
+from kafkaproto.conformance.client import Answer, Connection
+from kafkaproto.conformance.subject import WallClock, settings_of
+from kafkaproto.testing import cluster
+
+TICK_SECONDS = 0.02
+
+
+class Ours(WallClock):
+    """Our broker, three of them in a thread, on the wall clock."""
+
+    clock = "system"
+    clock_slack_ms = 20.0
+    jitter_ms = 0.0
+
+    def __init__(self, profile: str, semantics: str) -> None:
+        super().__init__()
+        self.name, self.semantics = f"ours-{semantics}", semantics
+        self._stack = ExitStack()
+        config: dict[str, object] = dict(settings_of(profile))
+        config |= {f"{i}.broker.rack": f"r{i}" for i in range(3)}
+        self.cluster = self._stack.enter_context(
+            cluster(3, config=config, profile="kafka", semantics=semantics, clock=self.clock)  # type: ignore[arg-type]
+        )
+        addresses = [address.rpartition(":") for address in self.cluster.bootstrap_servers]
+        self.bootstrap = [(host, int(port)) for host, _, port in addresses]
+
+    def stop_broker(self, broker_id: int) -> None:
+        self.cluster.broker(broker_id).stop()
+
+    def start_broker(self, broker_id: int) -> None:
+        self.cluster.broker(broker_id).start()
+
+    def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
+        self.cluster.follower(topic, partition, broker_id).hold()
+
+    def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
+        self.cluster.follower(topic, partition, broker_id).release()
+
+    def restore(self) -> None:
+        for broker_id in range(len(self.bootstrap)):
+            self.start_broker(broker_id)
+
+    def stop(self) -> None:
+        self._stack.close()
+
+
+class OursManual(Ours):
+    """The same on a clock that moves only when a test waits: every time is exact."""
+
+    clock = "manual"
+    slack_ms = early_ms = 0.0
+    clock_slack_ms = 0.0
+
+    def __init__(self, profile: str, semantics: str) -> None:
+        super().__init__(profile, semantics)
+        self.name = f"ours-{semantics}-manual"
+        assert isinstance(self.cluster.state.clock, ManualClock)
+
+    def now_ms(self) -> float:
+        return float(self.cluster.clock.now_ms())
+
+    def epoch_ms(self) -> int:
+        return int(self.now_ms())
+
+    def pass_ms(self, delta_ms: float) -> None:
+        self.cluster.clock.advance(int(delta_ms))
+
+    def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
+        limit = self.now_ms() + within_ms
+        while True:
+            self.cluster.clock.advance(0)  # all that was sent is handled, and what follows from it is written
+            while (taken := connection.take(TICK_SECONDS)) is None and self._is_sending():
+                """A sendfile takes real time and no virtual one."""
+            if taken is not None:
+                return connection.decode(*taken, self.now_ms())
+            deadline = self.cluster.run_in_loop(self.cluster.state.timers.next_deadline_ms)
+            if deadline is None or deadline > limit:
+                self.pass_ms(max(0.0, limit - self.now_ms()))
+                return None
+            self.pass_ms(deadline - self.now_ms())
+
+    @contextmanager
+    def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:
+        self.cluster.set_request_cost(api, cost_ms)
+        yield
+        self.cluster.set_request_cost(api, 0)
+
+    def _is_sending(self) -> bool:
+        channels: Iterable[Any] = self.cluster.server.loop._channels
+        return any(channel._sending is not None for channel in channels)
