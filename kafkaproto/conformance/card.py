@@ -1,10 +1,11 @@
-"""The card: every conformance test with the rules that it proves, its outcome for each subject, and how long it took."""
+"""The card: every conformance test with the rules that it proves, its outcome for each subject, and how long it took.
+
+A pytest plugin: `-p kafkaproto.conformance.card` prints it after the run.
+"""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
@@ -12,6 +13,10 @@ import pytest
 from kafkaproto.conformance.plugin import Kind
 
 MARKS = {"passed": "ok", "failed": "FAILED", "skipped": "not prepared", "error": "ERROR"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Card())
 
 
 class Place(NamedTuple):
@@ -22,7 +27,7 @@ class Place(NamedTuple):
 
 
 class Card:
-    """A pytest plugin that keeps outcome and seconds of each test by subject."""
+    """Keeps outcome and seconds of each test by subject."""
 
     def __init__(self) -> None:
         self.places: dict[str, Place] = {}
@@ -45,6 +50,11 @@ class Card:
         self.rows[name][subject] = outcome, report.duration
         if report.skipped and isinstance(report.longrepr, tuple):
             self.reasons.append(f"{name} [{subject}]: {report.longrepr[2].removeprefix('Skipped: ')}")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.rows:
+            terminalreporter.write(f"\n{self.text()}\n\n")
 
     def text(self) -> str:
         """The card as a table."""
@@ -70,12 +80,3 @@ def place_of(item: pytest.Item) -> Place:
         return Place(base, words or "harness")
     rest = words.replace(kind.name, "", 1).strip("-")
     return Place(base + (f" [{rest}]" if rest else ""), kind.name)
-
-
-def run(pytest_arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
-    """Run pytest, print the card, and return pytest's exit status."""
-    card = Card()
-    status = pytest.main(["-q", "-p", "no:xdist", "-r", "fE", *pytest_arguments], plugins=[card, *plugins])
-    if card.rows:
-        sys.stdout.write(f"\n{card.text()}\n")
-    return int(status)

@@ -33,21 +33,21 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kafkaproto conformance: no broker answers at {options.bootstrap}: {error}\n")
         return pytest.ExitCode.USAGE_ERROR
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a plugin that is installed for other tests has no say here
-    return card.run(
+    status = pytest.main(
         [
             *map(str, plugin.modules()),
             # Nothing of the folder from which it is called: neither its pytest settings nor its conftest.
             f"--config-file={os.devnull}",
             f"--rootdir={plugin.FOLDER}",
             f"--confcutdir={plugin.FOLDER}",
-            "--strict-markers",
-            *("-p", "no:cacheprovider"),
+            *("--strict-markers", "-q", "-r", "fE", "-p", "no:cacheprovider"),
+            *("-p", plugin.__name__, "-p", card.__name__),
             f"--bootstrap={options.bootstrap}",
             f"--semantics={options.semantics}",
             *pytest_arguments,
-        ],
-        [plugin],
+        ]
     )
+    return int(status)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kafkaproto.conformance import card
+import pytest
+
+SUITE = Path(__file__).parent / "test_suite.py"
+OPTIONS = ("-q", "-r", "fE", "-p", "no:xdist", "-p", "kafkaproto.conformance.card")
 
 if __name__ == "__main__":
-    sys.exit(card.run([str(Path(__file__).parent / "test_suite.py"), *sys.argv[1:]]))
+    sys.exit(pytest.main([str(SUITE), *OPTIONS, *sys.argv[1:]]))
