@@ -39,11 +39,15 @@ def test_the_first_batch_comes_whole_even_if_it_is_larger_than_every_limit(subje
 
 @pytest.mark.rule("F-7", "F-8")
 def test_the_privilege_survives_empty_and_wrong_partitions(subject: Subject) -> None:
-    topic = new_topic(subject, 2)
+    topic = new_topic(subject, 3)
     topic.fill(batch_of_bytes(5000), index=1)
-    asked = ("no-such-topic", 0, 0), (topic.name, 0, 0), (topic.name, 1, 0)
+    topic.fill(batch_of_bytes(5000), index=2)
+    asked = ("no-such-topic", 0, 0), (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 2, 0)
     answer = subject.ask(topic.connect(), fetch(*asked, partition_max=100, max_bytes=100), 11)
-    assert sorted(zip(errors(answer), sizes(answer), strict=True)) == [(0, 0), (0, 5000), (3, 0)]
+    assert list(zip(errors(answer), sizes(answer), strict=True)) == [(0, 0), (0, 5000), (0, 0), (3, 0)]
+    out_of_range = (topic.name, 0, 7), (topic.name, 1, 0), (topic.name, 2, 0)
+    answer = subject.ask(topic.connect(), fetch(*out_of_range, max_bytes=100), 11)
+    assert (errors(answer), sizes(answer)) == ([1, 0, 0], [0, 5000, 0])
 
 
 @pytest.mark.rule("F-28", "F-30")
@@ -63,8 +67,9 @@ def test_min_bytes_that_cannot_be_reached_waits_its_time(subject: Subject) -> No
 def test_version_2_is_limited_hard_where_later_ones_get_the_first_batch(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch_of_bytes(200))
-    assert len(read(topic, 0, 2, partition_max=50).records) == 0
-    for version in (4, 17):
+    old = read(topic, 0, 2, partition_max=50)
+    assert (old.error_code, len(old.records)) == (0, 0)
+    for version in (4, 11, 17):
         assert len(read(topic, 0, version, partition_max=50).records) == 200
 
 
@@ -85,16 +90,18 @@ def test_every_version_delivers_the_records_and_its_own_fields(subject: Subject,
     assert (found.preferred_read_replica, found.aborted_transactions) == (-1, [])
     assert bytes(found.records)[16:] == data[16:] and bytes(found.records)[:8] == bytes(8)
     assert answer.node_endpoints == []
+    asked.session_epoch = 0 if version >= 7 else -1
+    assert (subject.ask(topic.connect(), asked, version).session_id != 0) is (version >= 7)
 
 
 @pytest.mark.rule("F-6")
 def test_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
-        topic.fill(batch_of_bytes(100), batch_of_bytes(100), index=index)
+        topic.fill(batch_of_bytes(100), batch_of_bytes(120), index=index)
     asked = (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 0, 1)
     answer = subject.ask(topic.connect(), fetch(*asked), 11)
-    assert [(data.partition_index, len(data.records)) for _, data in flat(answer)] == [(0, 100), (1, 200)]
+    assert [(data.partition_index, len(data.records)) for _, data in flat(answer)] == [(0, 120), (1, 220)]
 
 
 @pytest.mark.rule("F-8", "F-10")
@@ -103,7 +110,8 @@ def test_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_o
     for index, size in enumerate((100, 770, 88)):
         topic.fill(batch_of_bytes(size), index=index)
     asked = [(topic.name, index, 0) for index in range(3)]
-    assert sizes(subject.ask(topic.connect(), fetch(*asked, max_bytes=300), 11)) == [100, 0, 88]
+    answer = subject.ask(topic.connect(), fetch(*asked, max_bytes=300), 11)
+    assert (errors(answer), sizes(answer)) == ([0, 0, 0], [100, 0, 88])
 
 
 @pytest.mark.rule("F-9")
@@ -128,13 +136,15 @@ def test_a_limit_of_zero_lets_one_batch_through_and_one_below_is_an_error(subjec
     assert sizes(subject.ask(topic.connect(), fetch(*both, partition_max=0), 11)) == [100, 0]
     asked = fetch(*both)
     asked.topics[0].partitions[0].partition_max_bytes = -1
-    assert errors(subject.ask(topic.connect(), asked, 11)) == [-1, 0]
+    answer = subject.ask(topic.connect(), asked, 11)
+    assert [(data.error_code, data.high_watermark) for _, data in flat(answer)] == [(-1, -1), (0, 1)]
     assert read(topic, 2, partition_max=-1).error_code == 0  # nothing to read
 
 
 @pytest.mark.rule("F-14")
-def test_one_read_ends_where_a_segment_ends(subject: Subject) -> None:
-    topic = new_topic(subject, segment_bytes="300")
+@pytest.mark.parametrize("segment_bytes", [300, 350])
+def test_one_read_ends_where_a_segment_ends(subject: Subject, segment_bytes: int) -> None:
+    topic = new_topic(subject, segment_bytes=str(segment_bytes))
     topic.fill(*[batch_of_bytes(100)] * 7)
     assert [len(read(topic, offset).records) for offset in range(7)] == [300, 200, 100, 300, 200, 100, 100]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkaproto.conformance.scene import follow, held, make_lead, new_topic, read
@@ -33,7 +35,8 @@ def test_aborted_transactions_are_null_unless_committed_records_were_asked_for_a
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(batch())
     assert read(topic, 0).aborted_transactions is None
-    assert read(topic, 0, isolation=1).aborted_transactions == []
+    for offset in (0, 1):
+        assert read(topic, offset, isolation=1).aborted_transactions == []
     assert read(topic, 9, isolation=1).aborted_transactions is None
     asked = fetch((topic.name, 0, 0), ("no-such-topic", 0, 0), isolation=1)
     found = [data.aborted_transactions for _, data in flat(subject.ask(topic.connect(), asked, 11))]
@@ -52,7 +55,10 @@ def test_consumers_see_to_the_high_watermark_and_followers_to_the_end(subject: S
     topic.fill(batch(b"a"), batch(b"b"))
     with held(subject, topic, 1):
         topic.fill(batch(b"c"), batch(b"d"), acks=1)
-        assert len(read(topic, 0).records) == 2 * len(batch(b"a"))
+        consumers: list[dict[str, Any]] = [{}, {"isolation": 1}, {"replica_id": -2}]
+        for consumer in consumers:
+            found = read(topic, 0, **consumer)
+            assert (len(found.records), offsets(found)) == (2 * len(batch(b"a")), (2, 2, 0))
         above, at = read(topic, 3), read(topic, 2)
         assert (at.error_code, at.records, offsets(at)) == (0, b"", (2, 2, 0))
         assert (above.error_code, above.records) == (78 if subject.semantics == "kip" else 0, b"")
@@ -77,7 +83,11 @@ def test_who_is_answered_where(subject: Subject) -> None:
     for version in (4, 10, 11, 12, 17):
         at = [read(topic, 0, version, broker_id=broker_id).error_code for broker_id in range(3)]
         assert at == [0, 0 if version >= 11 else 6, 6], version
+    assert read(topic, 0, broker_id=2, epoch=epoch + 7).error_code == 6
     assert read(topic, 0, broker_id=1, replica_id=1).error_code == 6
+    for version in (11, 17):
+        assert read(topic, 0, version, replica_id=1, epoch=epoch).error_code == 0
+        assert read(topic, 0, version, broker_id=1, replica_id=0).error_code == 6
     # a follower that is none of the replicas
     assert read(topic, 0, replica_id=2).error_code == 6
     assert read(topic, 0, replica_id=2, epoch=epoch).error_code == 75
@@ -96,9 +106,10 @@ def test_leader_and_follower_check_the_epoch_of_a_fetch_alike(subject: Subject) 
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
     epoch = make_lead(topic, 1)
-    for broker_id in (0, 1):
-        found = [read(topic, 1, broker_id=broker_id, epoch=e).error_code for e in (-1, epoch, epoch - 1, epoch + 1)]
-        assert found == [0, 0, 74, 75]
+    for version, broker_id in ((9, 1), (11, 0), (11, 1), (17, 0), (17, 1)):
+        found = [read(topic, 1, version, broker_id, epoch=e) for e in (-1, epoch, epoch - 1, epoch + 1)]
+        assert [data.error_code for data in found] == [0, 0, 74, 75]
+        assert [offsets(data) for data in found[2:]] == [(-1, -1, -1)] * 2
     assert read(topic, 0, 8, epoch=epoch + 1).error_code == 0  # the field came with version 9
     connection = topic.connect()
     opened = subject.ask(connection, fetch((topic.name, 0, 0), session=(0, 0), epoch=epoch), 11)

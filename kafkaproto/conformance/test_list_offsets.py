@@ -88,8 +88,10 @@ def test_twice_unknown_elsewhere(subject: Subject) -> None:
         ("no-such-topic", 0): (3, -1, -1, -1),
     }
     twice = [ListOffsetsTopic(topic.name, [partitions[0]]), ListOffsetsTopic(topic.name, [partitions[0]])]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, twice), 5)
-    assert {told(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
+    in_one_entry = [ListOffsetsTopic(topic.name, [partitions[0], partitions[0]])]
+    for named in (twice, in_one_entry):
+        answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
+        assert {told(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
     a, b = new_topic(subject, 2), new_topic(subject)
     wanted = [
         ListOffsetsTopic(name, [ListOffsetsPartition(i, -1, LATEST)])
@@ -129,6 +131,7 @@ def test_what_is_not_committed_is_hidden_from_clients_only(subject: Subject) -> 
         for replica_id in (1, -2):
             assert told(list_offsets(topic, LATEST, replica_id=replica_id))[1] == 3
             assert told(list_offsets(topic, 250, replica_id=replica_id))[:3] == (0, 2, 300)
+    wait_until(subject, lambda: list_offsets(topic, LATEST).offset == 3, "the follower has all")
 
 
 @pytest.mark.rule("L-6", "L-7")
@@ -145,6 +148,8 @@ def test_times_within_batches_and_over_batches(subject: Subject, codec: Compress
         assert asked == [(0, 100), (0, 100), (1, 999), (1, 999), (-1, -1)]
     assert told(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)
     assert told(list_offsets(many, 5))[1:3] == (5, 6)
+    many.fill(stamped(6, compression=codec))
+    assert told(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)  # of equal ones the first
     empty = new_topic(subject)
     assert told(list_offsets(empty, MAX_TIMESTAMP, 7)) == (0, -1, -1, -1)
     assert told(list_offsets(empty, 0)) == (0, -1, -1, -1)

@@ -1,4 +1,7 @@
-"""How much a fetch returns: limits of request, partition and broker, and the first batch that is always let through (KIP-74)."""
+"""How much a fetch returns: limits of request, partition and broker, and the first batch that is always let through (KIP-74).
+
+What one request shows of it is in the conformance suite, `test_fetch_sizes` and `test_small_limits`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import pytest
 
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import records
-from tests.support.scene import base_offsets, fill, only, topic_ids, whole_batches
+from tests.support.scene import fill, only, topic_ids, whole_batches
 from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, limit, sizes
 
 LATEST = 17
@@ -41,21 +44,6 @@ def cluster() -> VirtualCluster:
 # ---- versions --------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("F-1")
-@pytest.mark.parametrize("version", range(4, LATEST + 1))
-def test_every_version_from_4_on_delivers_the_records_and_its_own_fields(cluster: VirtualCluster, version: int) -> None:
-    fill(cluster, "t", batch(b"a", b"b"))
-    answer = ask(cluster, cluster.connect(), ("t", 0, 0), session=(0, 0 if version >= 7 else -1), version=version)
-    assert values(answer) == [b"a", b"b"]
-    assert (answer.session_id > 0) is (version >= 7)
-    data = only(answer)
-    assert (data.high_watermark, data.last_stable_offset) == (2, 2)
-    assert data.log_start_offset == (0 if version >= 5 else -1)
-    [topic] = answer.responses
-    named = ("", topic_ids(cluster)["t"]) if version >= 13 else ("t", bytes(16))
-    assert (topic.topic, topic.topic_id) == named
-
-
 @pytest.mark.rule("F-3")
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualCluster, version: int) -> None:
@@ -67,31 +55,7 @@ def test_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualClus
     assert errors(answer) == [0, 0, 0] and min(sizes(answer)) >= 900
 
 
-@pytest.mark.rule("F-2", "F-12")
-@pytest.mark.parametrize("version", [4, 11, LATEST])
-def test_version_2_is_limited_hard_where_later_ones_get_the_first_batch(cluster: VirtualCluster, version: int) -> None:
-    """Scenario 5."""
-    fill(cluster, "t", batch_of_bytes(200))
-    old = cluster.connect().ask(fetch(("t", 0, 0), partition_max=50, max_bytes=INT_MAX, version=2), 2)
-    assert (errors(old), sizes(old)) == ([0], [0])
-    assert sizes(ask(cluster, cluster.connect(), ("t", 0, 0), partition_max=50, version=version)) == [200]
-
-
 # ---- the request's limit ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("F-4")
-def test_the_brokers_limit_cuts_what_requests_wish() -> None:
-    """Scenario 4, FetchRequestMaxBytesTest: record values of 1, 500, 1040, 500 and 50 bytes, fetch.max.bytes 1024."""
-    cluster = VirtualCluster(config={"fetch.max.bytes": "1024"})
-    cluster.topic("t")
-    given = [b"x" * n for n in (1, 500, 1040, 500, 50)]
-    fill(cluster, "t", *(batch(value) for value in given))
-    client = cluster.connect()
-    for offset, expected in ((0, given[:2]), (2, given[2:3]), (3, given[3:])):
-        request = fetch(("t", 0, offset), partition_max=INT_MAX, max_bytes=INT_MAX)
-        for version in (4, 11):
-            assert values(client.ask(request, version)) == expected
 
 
 @pytest.mark.rule("F-4")
@@ -178,84 +142,6 @@ def test_partitions_are_served_in_order_until_the_limit_is_used_up(version: int)
 
 def base_offsets_of(response: Any, position: int) -> list[int]:
     return [header.base_offset for header in whole_batches(flat(response)[position][1].records)]
-
-
-@pytest.mark.rule("F-6")
-def test_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(
-    cluster: VirtualCluster,
-) -> None:
-    for index in range(2):
-        fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(120), partition=index)
-    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 0, 1)), 11)
-    assert [(d.partition_index, len(d.records)) for _, d in flat(answer)] == [(0, 120), (1, 220)]
-
-
-@pytest.mark.rule("F-7", "F-8")
-@pytest.mark.parametrize("first", ["empty", "in error"])
-def test_the_privilege_passes_on_until_a_partition_yields_bytes(cluster: VirtualCluster, first: str) -> None:
-    """Scenario 3."""
-    fill(cluster, "t", batch_of_bytes(5000), partition=1)
-    fill(cluster, "t", batch_of_bytes(5000), partition=2)
-    offset = 0 if first == "empty" else 7
-    answer = cluster.connect().ask(fetch(("t", 0, offset), ("t", 1, 0), ("t", 2, 0), max_bytes=100), 11)
-    assert sizes(answer) == [0, 5000, 0]
-    assert errors(answer) == [0 if first == "empty" else 1, 0, 0]
-
-
-@pytest.mark.rule("F-9")
-def test_a_fetch_into_the_middle_of_a_batch_returns_all_of_it(cluster: VirtualCluster) -> None:
-    """Scenario 10: batches of offsets 0 to 9 and 10 to 24."""
-    fill(cluster, "t", batch(*[b"x"] * 10), batch(*[b"y"] * 15))
-    client = cluster.connect()
-    assert base_offsets(client.ask(fetch(("t", 0, 3)), 4)) == [0, 10]
-    assert base_offsets(client.ask(fetch(("t", 0, 10)), 4)) == [10]
-    assert base_offsets(client.ask(fetch(("t", 0, 15)), 4)) == [10]
-
-
-@pytest.mark.rule("F-9")
-def test_the_last_batch_may_be_cut_off_and_its_bytes_count(cluster: VirtualCluster) -> None:
-    for index in range(2):
-        fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100), partition=index)
-    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=150, max_bytes=250), 11)
-    assert sizes(answer) == [150, 100]
-    assert base_offsets_of(answer, 0) == [0]
-
-
-@pytest.mark.rule("F-8", "F-10")
-def test_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_one(
-    cluster: VirtualCluster,
-) -> None:
-    fill(cluster, "t", batch_of_bytes(100), partition=0)
-    fill(cluster, "t", batch_of_bytes(400), partition=1)
-    fill(cluster, "t", batch_of_bytes(150), partition=2)
-    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), max_bytes=300), 11)
-    assert sizes(answer) == [100, 0, 150]
-    assert errors(answer) == [0, 0, 0]
-
-
-@pytest.mark.rule("F-13")
-def test_a_partition_limit_of_0_still_lets_one_batch_through(cluster: VirtualCluster) -> None:
-    fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
-    assert sizes(cluster.connect().ask(fetch(("t", 0, 0), partition_max=0), 11)) == [100]
-    assert sizes(cluster.connect().ask(fetch(("t", 0, 0), partition_max=0, max_bytes=0), 11)) == [100]
-
-
-@pytest.mark.rule("F-13")
-def test_a_negative_limit_is_an_error_where_there_is_something_to_read(cluster: VirtualCluster) -> None:
-    fill(cluster, "t", batch_of_bytes(100))
-    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=-1), 11)
-    assert errors(answer) == [-1, 0]
-    assert flat(answer)[0][1].high_watermark == -1
-
-
-@pytest.mark.rule("F-14")
-def test_one_read_ends_where_a_segment_ends() -> None:
-    cluster = VirtualCluster()
-    cluster.topic("t", segment_bytes="250")
-    fill(cluster, "t", *(batch_of_bytes(100) for _ in range(5)))
-    client = cluster.connect()
-    for offset, expected in ((0, [0, 1]), (1, [1]), (2, [2, 3]), (4, [4])):
-        assert base_offsets(client.ask(fetch(("t", 0, offset)), 11)) == expected
 
 
 @pytest.mark.rule("F-9")

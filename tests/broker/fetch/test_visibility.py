@@ -1,4 +1,7 @@
-"""Which offsets may be read, where, and what is said of those that may not: high watermark, epochs, order of the checks."""
+"""Which offsets may be read, where, and what is said of those that may not: high watermark, epochs, order of the checks.
+
+The conformance suite has the rest, `test_fetch_visibility`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,6 @@ from tests.support.wire import batch, errors, fetch, flat, sizes
 BOTH = pytest.mark.parametrize("semantics", ["kip", "kafka"])
 UNKNOWN = (-1, -1, -1)
 LATEST = 17
-SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 
 
 def ask(cluster: VirtualCluster, broker_id: int, *partitions: tuple[str, int, int], **more: Any) -> Any:
@@ -40,19 +42,6 @@ def one(cluster: VirtualCluster, broker_id: int, offset: int, **more: Any) -> An
 
 
 # ---- up to where -----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("F-15")
-@BOTH
-def test_consumers_see_up_to_the_high_watermark_and_followers_all(semantics: str) -> None:
-    cluster = lagging(semantics)
-    consumer, debugging = one(cluster, 0, 0), one(cluster, 0, 0, replica_id=-2)
-    committed, follower = one(cluster, 0, 0, isolation=1), one(cluster, 0, 0, replica_id=2)
-    assert base_offsets_of(consumer) == [0, 1]
-    assert base_offsets_of(debugging) == [0, 1]
-    assert base_offsets_of(committed) == [0, 1]
-    assert base_offsets_of(follower) == [0, 1, 2, 3, 4]
-    assert {offsets_told(data) for data in (consumer, debugging, committed, follower)} == {(2, 2, 0)}
 
 
 def base_offsets_of(data: Any) -> list[int]:
@@ -157,49 +146,7 @@ def test_under_kafka_a_followers_high_watermark_ends_with_its_log() -> None:
     assert {data.high_watermark for data in seen.values() if not data.error_code} == {2}
 
 
-@pytest.mark.rule("F-18")
-@BOTH
-def test_a_follower_is_told_the_high_watermark_as_it_was_before_its_fetch(semantics: str) -> None:
-    """ReplicaManagerTest.testFetchMessagesWhenNotFollowerForOnePartition: two records, the follower asks for offset 1."""
-    cluster = VirtualCluster(2, semantics=semantics)
-    cluster.topic("t", 1, 2)
-    hold(cluster, 1)
-    fill(cluster, "t", batch(b"a"), batch(b"b"))
-    assert one(cluster, 0, 1, replica_id=1).high_watermark == 0
-    assert replica(cluster, 0).log.high_watermark == 1
-
-
-@pytest.mark.rule("F-19")
-def test_without_transactions_the_last_stable_offset_is_the_high_watermark_and_unknown_in_errors() -> None:
-    cluster = lagging("kip")
-    assert offsets_told(one(cluster, 0, 0)) == (2, 2, 0)
-    assert offsets_told(one(cluster, 0, 0, isolation=1)) == (2, 2, 0)
-    for failed in (one(cluster, 0, 0, epoch=7), only(ask(cluster, 0, ("missing", 0, 0)))):
-        assert offsets_told(failed) == UNKNOWN
-
-
-@pytest.mark.rule("F-20")
-def test_aborted_transactions_are_null_unless_committed_records_were_asked_for_and_told() -> None:
-    cluster = three(**SELECTOR, **{"1.broker.rack": "b"})
-    fill(cluster, "t", batch(b"a"))
-    assert one(cluster, 0, 0).aborted_transactions is None
-    assert one(cluster, 0, 0, isolation=1).aborted_transactions == []
-    assert one(cluster, 0, 1, isolation=1).aborted_transactions == []
-    assert one(cluster, 0, 9, isolation=1).aborted_transactions is None
-    sent_away = one(cluster, 0, 0, isolation=1, rack="b")
-    assert (sent_away.preferred_read_replica, sent_away.aborted_transactions) == (1, None)
-
-
 # ---- who is served ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("F-21")
-def test_followers_and_old_consumers_are_served_by_the_leader_only() -> None:
-    cluster = three()
-    fill(cluster, "t", batch(b"a"))
-    assert [one(cluster, 1, 0, version=v).error_code for v in (4, 10, 11, 12, LATEST)] == [6, 6, 0, 0, 0]
-    assert one(cluster, 1, 0, version=LATEST, replica_id=2).error_code == 6
-    assert one(cluster, 0, 0, version=LATEST, replica_id=2).error_code == 0
 
 
 @pytest.mark.rule("F-2")
@@ -244,14 +191,6 @@ def test_from_version_13_on_an_unknown_topic_is_an_unknown_id() -> None:
 
 
 @pytest.mark.rule("F-24")
-def test_a_broker_without_a_replica_answers_6() -> None:
-    cluster = VirtualCluster(3)
-    cluster.topic("t", 1, 2)
-    assert [one(cluster, broker_id, 0).error_code for broker_id in range(3)] == [0, 0, 6]
-    assert one(cluster, 2, 0, epoch=7).error_code == 6
-
-
-@pytest.mark.rule("F-24")
 def test_the_epoch_is_checked_before_leadership_and_leadership_before_the_offset() -> None:
     cluster = three()
     elect(cluster, 1)
@@ -261,36 +200,7 @@ def test_the_epoch_is_checked_before_leadership_and_leadership_before_the_offset
     assert one(cluster, 1, 99, epoch=1, version=10).error_code == 1
 
 
-@pytest.mark.rule("F-24")
-def test_a_follower_that_is_no_replica_is_75_with_an_epoch_and_6_without() -> None:
-    cluster = VirtualCluster(3)
-    cluster.topic("t", 1, 2)
-    assert one(cluster, 0, 0, replica_id=2, epoch=0).error_code == 75
-    assert one(cluster, 0, 0, replica_id=2).error_code == 6
-    assert one(cluster, 0, 0, replica_id=1, epoch=0).error_code == 0
-
-
 # ---- epochs ----------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("F-25")
-@pytest.mark.parametrize("version", [9, 11, LATEST])
-def test_the_leader_epoch_that_a_client_knows_is_checked(version: int) -> None:
-    """Scenario 23, FetchRequestTest.testCurrentEpochValidation."""
-    cluster = three()
-    cluster.state.stop_broker(0)
-    cluster.run()
-    assert cluster.state.controller.image.leader_of("t", 0) == (1, 1)
-    for broker_id in (1, 2) if version >= 11 else (1,):
-        told = [one(cluster, broker_id, 0, epoch=epoch, version=version).error_code for epoch in (-1, 0, 1, 2)]
-        assert told == [0, 74, 0, 75]
-
-
-@pytest.mark.rule("F-25")
-def test_before_version_9_no_epoch_is_known() -> None:
-    cluster = three()
-    elect(cluster, 1)
-    assert one(cluster, 1, 0, version=8).error_code == 0
 
 
 @pytest.mark.rule("F-25")
