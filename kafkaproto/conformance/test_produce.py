@@ -45,6 +45,11 @@ def patched(data: bytes, at: int, layout: str, value: int, sealed: bool = True) 
     return bytes(made)
 
 
+def corrupt(data: bytes) -> bytes:
+    """Return the batch with its last bit flipped: the checksum is wrong."""
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
 @pytest.mark.rule("P-1", "P-2")
 @pytest.mark.parametrize("version", range(LATEST + 1))
 def test_every_version_appends_and_answers_with_its_own_fields(subject: Subject, version: int) -> None:
@@ -69,29 +74,33 @@ def test_a_log_that_sets_the_time_tells_it(subject: Subject) -> None:
 
 @pytest.mark.rule("P-1", "P-3")
 def test_results_of_partitions_that_are_elsewhere_stand_beside_the_others(subject: Subject) -> None:
-    topic = new_topic(subject, assignment={0: [0], 1: [1]})
+    topic = new_topic(subject, assignment={0: [0], 1: [1], 2: [0]})
+    followed = new_topic(subject, assignment={0: [1, 0]})
     data = [PartitionProduceData(index, batch(b"v")) for index in (0, 1, 7)]
+    data.append(PartitionProduceData(2, corrupt(batch(b"v"))))
     asked = ProduceRequest(
         None,
         1,
         1000,
         [
             TopicProduceData(name, partition_data=part)
-            for name, part in ((topic.name, data), ("no-such-topic", data[:1]))
+            for name, part in ((topic.name, data), ("no-such-topic", data[:1]), (followed.name, data[:1]))
         ],
     )
     for version in (3, 9, 10, 11):
         answer = subject.ask(subject.connect(0), asked, version)
         found = {(t.name, p.index): p for t in answer.responses for p in t.partition_responses}
         errors = {key: p.error_code for key, p in found.items()}
-        assert errors == {(topic.name, 0): 0, (topic.name, 1): 6, (topic.name, 7): 3, ("no-such-topic", 0): 3}
+        by_index = {index: errors.pop((topic.name, index)) for index in (0, 1, 2, 7)}
+        assert (by_index, errors) == ({0: 0, 1: 6, 2: 2, 7: 3}, {("no-such-topic", 0): 3, (followed.name, 0): 6})
         assert {told(p)[1:] for p in found.values() if p.error_code} == {(-1, -1, -1)}
-        leader = found[topic.name, 1].current_leader
+        leaders = [found[key].current_leader for key in ((topic.name, 0), (topic.name, 1), (followed.name, 0))]
+        told_leaders = [(leader.leader_id, leader.leader_epoch) for leader in leaders]
         where = [(one.node_id, one.host, one.port) for one in answer.node_endpoints]
         if version >= 10:
-            assert (leader.leader_id, leader.leader_epoch, where) == (1, 0, [(1, *subject.bootstrap[1])])
+            assert (told_leaders, where) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
         else:
-            assert (leader.leader_id, where) == (-1, [])
+            assert (told_leaders, where) == ([(-1, -1)] * 3, [])
 
 
 @pytest.mark.rule("P-4", "X-2")
@@ -121,9 +130,12 @@ def test_a_request_carries_one_batch_of_magic_2(subject: Subject) -> None:
 
 @pytest.mark.rule("P-5", "P-6")
 def test_acks_that_are_none_and_topics_that_are_the_brokers_own(subject: Subject) -> None:
-    topic = new_topic(subject)
-    for acks in (2, -2, 127):
-        assert told(write(topic, batch(b"v"), acks=acks)) == (21, -1, -1, -1)
+    topic = new_topic(subject, 2)
+    for acks in (2, -2, 3, 32767):
+        request = produce(topic.name, batch(b"v"), acks=acks)
+        request.topic_data += produce(topic.name, batch(b"v"), 1).topic_data
+        answer = subject.ask(topic.connect(), request, LATEST)
+        assert [told(p) for t in answer.responses for p in t.partition_responses] == [(21, -1, -1, -1)] * 2
     assert end(topic) == 0
     internal = Topic(subject, "__consumer_offsets")
     asked = FindCoordinatorRequest(key="g", key_type=0)
@@ -149,6 +161,17 @@ def test_base_offset_size_and_checksum(subject: Subject) -> None:
     assert told(write(topic, batch_of_bytes(500))) == (0, 0, -1, 0)
 
 
+@pytest.mark.rule("P-8", "X-2")
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_flipped_bit_is_error_2_and_nothing_is_appended(subject: Subject, codec: Compression) -> None:
+    """ProduceRequestTest.testCorruptLz4ProduceRequest, and every other kind."""
+    topic = new_topic(subject)
+    data = batch(b"a" * 200, compression=codec)
+    assert told(write(topic, corrupt(data))) == (2, -1, -1, -1)
+    assert end(topic) == 0
+    assert told(write(topic, data)) == (0, 0, -1, 0)
+
+
 @pytest.mark.rule("P-9", "X-2")
 def test_what_a_header_may_not_claim(subject: Subject) -> None:
     topic = new_topic(subject)
@@ -172,9 +195,12 @@ def test_each_bad_record_is_told_and_all_are_refused(subject: Subject) -> None:
     old = [now - 5 * HOUR_MS] * 3
     for timestamps, indices in ((old, [0, 1, 2]), ([now, now + 5 * HOUR_MS, now], [1])):
         made = build_batch([NewRecord(b"v", None, t) for t in timestamps], compression=Compression.GZIP)
-        answer = write(late, made)
-        assert (told(answer), [e.batch_index for e in answer.record_errors]) == ((32, -1, -1, 0), indices)
-        assert answer.error_message and write(late, made, 7).error_message is None
+        for version in (8, LATEST):
+            answer = write(late, made, version)
+            assert (told(answer), [e.batch_index for e in answer.record_errors]) == ((32, -1, -1, 0), indices)
+            assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
+        answer = write(late, made, 7)
+        assert (told(answer), answer.error_message) == ((32, -1, -1, 0), None)
     assert told(write(late, batch(b"v", timestamp=-1)))[:2] == (0, 0)  # no timestamp is no wrong one
     compacted = new_topic(subject, cleanup_policy="compact")
     made = build_batch([NewRecord(b"v", key, now) for key in (b"k", None, b"k", None)])
@@ -187,7 +213,7 @@ def test_each_bad_record_is_told_and_all_are_refused(subject: Subject) -> None:
 def test_a_batch_larger_than_a_segment(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
     answer = write(topic, batch_of_bytes(301))
-    assert (answer.error_code, answer.base_offset, end(topic)) == (18, -1, 0)
+    assert (told(answer), end(topic)) == ((18, -1, -1, -1), 0)
     assert told(write(topic, batch_of_bytes(300)))[:2] == (0, 0)
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
 
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
-from kafkaproto.messages.init_producer_id import InitProducerIdRequest
-from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records.batch import NewRecord, build_batch, read_header, records
 from kafkaproto.records.compression import Compression
 from tests.support.scene import answered_at, elect, fetchers, fill, hold, only, release, replica, three
@@ -61,20 +58,6 @@ def numbered(first: int, count: int = 1, *, producer: int = 7, epoch: int = 0) -
 # ---- the answer ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("P-1", "P-2")
-@pytest.mark.parametrize("version", range(LATEST + 1))
-def test_every_version_appends_and_answers_with_its_own_fields(
-    cluster: VirtualCluster, client: MemoryClient, version: int
-) -> None:
-    """ProduceRequestTest.testSimpleProduceRequest."""
-    assert ask(client, batch(b"a"), version).base_offset == 0
-    gzip = batch(b"b", b"c", compression=Compression.GZIP)
-    answer = ask(client, gzip, version)
-    assert told(answer) == (0, 1, -1, 0 if version >= 5 else -1)
-    assert (answer.record_errors, answer.error_message) == ([], None)
-    assert end(cluster) == 3
-
-
 @pytest.mark.rule("P-2")
 def test_an_append_tells_the_log_start_and_the_time_that_the_log_set(cluster: VirtualCluster) -> None:
     cluster.topic("timed", message_timestamp_type="LogAppendTime")
@@ -102,45 +85,6 @@ def test_which_errors_tell_the_log_start_offset() -> None:
     assert told(ask(cluster.connect(1), batch(b"a"))) == (6, -1, -1, -1)
 
 
-@pytest.mark.rule("P-3")
-def test_partitions_that_fail_and_that_succeed_share_one_answer(client: MemoryClient) -> None:
-    request = ProduceRequest(
-        None,
-        1,
-        1000,
-        [
-            TopicProduceData("missing", partition_data=[PartitionProduceData(0, batch(b"a"))]),
-            TopicProduceData(
-                "t",
-                partition_data=[
-                    PartitionProduceData(9, batch(b"a")),
-                    PartitionProduceData(1, corrupt(batch(b"b"))),
-                    PartitionProduceData(0, batch(b"c")),
-                ],
-            ),
-        ],
-    )
-    answer = client.ask(request, LATEST)
-    seen = {(t.name, p.index): p.error_code for t in answer.responses for p in t.partition_responses}
-    assert seen == {("missing", 0): 3, ("t", 9): 3, ("t", 1): 2, ("t", 0): 0}
-
-
-@pytest.mark.rule("P-1", "P-3")
-def test_a_broker_that_does_not_lead_answers_6_and_from_version_10_on_says_who_does() -> None:
-    """ProduceRequestTest.testProduceToNonReplica."""
-    cluster = VirtualCluster(3)
-    cluster.topic("t", 1, 2)
-    for broker_id in (1, 2):  # a follower, and a broker without a replica
-        client = cluster.connect(broker_id)
-        answer = client.ask(produce("t", batch(b"a")), 10)
-        leader = produced(answer).current_leader
-        assert (produced(answer).error_code, leader.leader_id, leader.leader_epoch) == (6, 0, 0)
-        assert [(e.node_id, e.host) for e in answer.node_endpoints] == [(0, "broker0")]
-        assert ask(client, batch(b"a"), 9).error_code == 6
-    good = cluster.connect().ask(produce("t", batch(b"a")), 10)
-    assert (produced(good).current_leader.leader_id, good.node_endpoints) == (-1, [])
-
-
 # ---- what a request may carry ----------------------------------------------------------------------------------------------------
 
 
@@ -159,32 +103,6 @@ def test_a_partition_carries_exactly_one_whole_batch(
     assert end(cluster) == 0
 
 
-@pytest.mark.rule("P-4")
-def test_bytes_behind_the_batch_that_make_none_are_left_off(cluster: VirtualCluster, client: MemoryClient) -> None:
-    data = batch(b"a")
-    assert ask(client, data + data[:-1]).error_code == 0
-    assert (end(cluster), replica(cluster, 0).log.bytes_between(0, 1)) == (1, len(data))
-
-
-@pytest.mark.rule("P-4")
-def test_old_formats_and_impossible_lengths(client: MemoryClient) -> None:
-    good = bytearray(batch(b"a"))
-    good[16] = 1
-    assert ask(client, bytes(good), 3).error_code == 87
-    good[16] = 9
-    assert ask(client, bytes(good), 3).error_code == 2
-    good[16] = 2
-    struct.pack_into(">i", good, 8, 13)
-    assert ask(client, bytes(good), 3).error_code == 2
-
-
-@pytest.mark.rule("P-4")
-def test_zstd_needs_version_7(client: MemoryClient) -> None:
-    """ProduceRequestTest.testZSTDProduceRequest."""
-    data = batch(b"a" * 50, compression=Compression.ZSTD)
-    assert [ask(client, data, version).error_code for version in (3, 6, 7, LATEST)] == [76, 76, 0, 0]
-
-
 @pytest.mark.rule("P-4", "P-6", "P-7")
 def test_the_request_is_judged_before_topic_leader_and_isr() -> None:
     cluster = VirtualCluster(2)
@@ -200,18 +118,6 @@ def test_the_request_is_judged_before_topic_leader_and_isr() -> None:
     assert ask(client, batch(b"a"), acks=-1).error_code == 19
     assert ask(client, corrupt(batch(b"a")), acks=-1).error_code == 19  # the batch itself is judged last
     assert ask(client, corrupt(batch(b"a"))).error_code == 2
-
-
-@pytest.mark.rule("P-5")
-@pytest.mark.parametrize("acks", [2, -2, 3, 32767])
-def test_other_acks_than_minus_1_0_and_1_are_refused_everywhere(
-    cluster: VirtualCluster, client: MemoryClient, acks: int
-) -> None:
-    request = produce("t", batch(b"a"), acks=acks)
-    request.topic_data += produce("t", batch(b"b"), 1).topic_data
-    answer = client.ask(request, LATEST)
-    assert [told(p) for t in answer.responses for p in t.partition_responses] == [(21, -1, -1, -1)] * 2
-    assert end(cluster) == 0
 
 
 @pytest.mark.rule("P-6")
@@ -241,88 +147,6 @@ def test_too_few_in_sync_replicas_refuse_acks_all_only_and_tell_the_log_start() 
 
 
 # ---- what a batch may say --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("P-8")
-def test_the_size_of_a_whole_batch_counts_and_equal_is_accepted() -> None:
-    """Scenario 24."""
-    cluster = VirtualCluster()
-    cluster.topic("t", max_message_bytes="500")
-    client = cluster.connect()
-    assert ask(client, batch_of_bytes(500)).error_code == 0
-    assert ask(client, batch_of_bytes(501)).error_code == 10
-    assert end(cluster) == 1
-
-
-@pytest.mark.rule("P-8")
-@pytest.mark.parametrize("codec", list(Compression))
-def test_a_flipped_byte_is_error_2_and_nothing_is_appended(
-    cluster: VirtualCluster, client: MemoryClient, codec: Compression
-) -> None:
-    """ProduceRequestTest.testCorruptLz4ProduceRequest, and every other kind."""
-    data = batch(b"a" * 200, compression=codec)
-    assert told(ask(client, corrupt(data))) == (2, -1, -1, -1)
-    assert end(cluster) == 0
-    assert ask(client, data).error_code == 0
-
-
-@pytest.mark.rule("P-9")
-def test_control_batches_and_counts_that_lie_are_87(cluster: VirtualCluster, client: MemoryClient) -> None:
-    from tests.support.broker.batches import batch as by_hand
-
-    for wrong in (
-        by_hand(3, record_count=2),
-        by_hand(3, last_offset_delta=5),
-        by_hand(1, attributes=0x20),
-        by_hand(1, producer_id=5, producer_epoch=0, sequence=-1),
-    ):
-        assert told(ask(client, bytes(wrong))) == (87, -1, -1, 0)
-    assert end(cluster) == 0
-
-
-@pytest.mark.rule("P-10")
-@pytest.mark.parametrize("version", [7, 8, LATEST])
-def test_timestamps_too_far_off_name_every_bad_record(version: int) -> None:
-    """Scenario 24, ProduceRequestTest.testProduceWithInvalidTimestamp: a limit of 1000 ms, three records five hours old."""
-    cluster = VirtualCluster()
-    cluster.topic("t", message_timestamp_before_max_ms="1000", message_timestamp_after_max_ms="1000")
-    old = cluster.now_ms - 5 * HOUR_MS
-    data = batch(b"a", b"b", b"c", timestamp=old, compression=Compression.GZIP)
-    answer = ask(cluster.connect(), data, version)
-    assert told(answer) == (32, -1, -1, 0)
-    if version >= 8:
-        assert [error.batch_index for error in answer.record_errors] == [0, 1, 2]
-        assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
-    assert end(cluster) == 0
-
-
-@pytest.mark.rule("P-10")
-def test_a_compacted_topic_takes_no_records_without_keys() -> None:
-    cluster = VirtualCluster()
-    cluster.topic("t", cleanup_policy="compact")
-    mixed = build_batch([NewRecord(b"v", b"k", 1), NewRecord(b"v", None, 1), NewRecord(b"v", b"k", 1)])
-    answer = ask(cluster.connect(), mixed)
-    assert (answer.error_code, [error.batch_index for error in answer.record_errors]) == (87, [1])
-    assert end(cluster) == 0
-
-
-@pytest.mark.rule("P-11")
-def test_a_batch_larger_than_a_segment_is_18() -> None:
-    cluster = VirtualCluster()
-    cluster.topic("t", segment_bytes="300")
-    assert told(ask(cluster.connect(), batch_of_bytes(301))) == (18, -1, -1, -1)
-    assert ask(cluster.connect(), batch_of_bytes(300)).error_code == 0
-
-
-@pytest.mark.rule("P-12")
-def test_offsets_and_epoch_are_stamped_and_the_rest_of_a_batch_stays(cluster: VirtualCluster) -> None:
-    fill(cluster, "t", batch(b"first"))
-    sent = batch(b"a", b"b", compression=Compression.SNAPPY)
-    fill(cluster, "t", sent)
-    stored = bytes(only(cluster.connect().ask(fetch(("t", 0, 1)), 11)).records)
-    header = read_header(stored)
-    assert (header.base_offset, header.partition_leader_epoch) == (1, 0)
-    assert stored[16:] == sent[16:]  # magic, checksum, and all that the checksum covers
 
 
 @pytest.mark.rule("P-12")
@@ -358,11 +182,6 @@ def test_one_slow_partition_holds_the_answer_and_only_its_error_is_told() -> Non
     seen = {t.name: (p.error_code, p.base_offset) for t in client.latest.responses for p in t.partition_responses}
     assert seen == {"quick": (0, 0), "slow": (7, 0), "missing": (3, -1)}
     assert replica(cluster, 0, "slow").log.log_end_offset == 1
-
-
-@pytest.mark.rule("P-13")
-def test_if_every_partition_failed_the_answer_does_not_wait(client: MemoryClient) -> None:
-    assert ask(client, corrupt(batch(b"a")), acks=-1, timeout_ms=9000).error_code == 2
 
 
 @pytest.mark.rule("P-13")
@@ -458,32 +277,6 @@ def test_a_broken_handler_of_acks_0_closes(
 # ---- sequences -------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("P-17", "P-18", "P-20")
-def test_duplicates_are_known_and_gaps_are_refused(cluster: VirtualCluster, client: MemoryClient) -> None:
-    """Scenario 24, UnifiedLogTest.testDuplicateAppends."""
-    for sequence in range(6):
-        assert told(ask(client, numbered(sequence)))[:2] == (0, sequence)
-    assert told(ask(client, numbered(6, 3)))[:2] == (0, 6)
-    again = ask(client, numbered(6, 3))
-    assert told(again) == (0, 6, 1_700_000_000_000, 0)  # the append time is the batch's own, on a CreateTime topic too
-    assert told(ask(client, numbered(7, 2)))[:2] == (45, -1)
-    assert told(ask(client, numbered(2)))[:2] == (0, 2)  # the fifth newest
-    assert told(ask(client, numbered(1)))[:2] == (45, -1)  # no longer remembered
-    assert end(cluster) == 9
-    assert [told(ask(client, numbered(9)))[:2] for _ in range(2)] == [(0, 9), (0, 9)]
-    assert end(cluster) == 10
-
-
-@pytest.mark.rule("P-19")
-def test_epochs_of_producers_are_fenced_and_begin_at_sequence_0(client: MemoryClient) -> None:
-    assert ask(client, numbered(40, epoch=3)).error_code == 0  # nobody knows this producer: any sequence
-    assert ask(client, numbered(41, epoch=2)).error_code == 47
-    assert ask(client, numbered(1, epoch=4)).error_code == 45
-    assert ask(client, numbered(0, epoch=4)).error_code == 0
-    assert ask(client, numbered(41, epoch=3)).error_code == 47
-    assert ask(client, numbered(5, producer=8, epoch=1)).error_code == 0
-
-
 @pytest.mark.rule("P-17")
 def test_each_partition_remembers_for_itself(client: MemoryClient) -> None:
     assert ask(client, numbered(5), partition=0).error_code == 0
@@ -502,39 +295,3 @@ def test_a_new_leader_knows_the_sequences_that_it_replicated() -> None:
     assert told(ask(other, numbered(0, 3), acks=-1))[:2] == (0, 0)
     assert told(ask(other, numbered(5), acks=-1))[:2] == (45, -1)
     assert told(ask(other, numbered(3), acks=-1))[:2] == (0, 3)
-
-
-@pytest.mark.rule("P-21")
-def test_sequences_wrap_within_and_between_batches(client: MemoryClient) -> None:
-    highest = 2**31 - 1
-    assert ask(client, numbered(highest - 1, 4)).error_code == 0  # 2147483646, 2147483647, 0, 1
-    assert ask(client, numbered(1)).error_code == 45
-    assert ask(client, numbered(2)).error_code == 0
-    assert ask(client, numbered(highest, producer=9)).error_code == 0
-    assert ask(client, numbered(0, producer=9)).error_code == 0
-
-
-@pytest.mark.rule("P-22")
-@pytest.mark.parametrize("version", range(6))
-def test_producer_ids_are_fresh_and_bad_requests_are_42(cluster: VirtualCluster, version: int) -> None:
-    client = cluster.connect()
-
-    def init(**more: Any) -> Any:
-        answer = client.ask(InitProducerIdRequest(**{"transactional_id": None, **more}), version)
-        return answer.error_code, answer.producer_id, answer.producer_epoch
-
-    ids = [init() for _ in range(3)]
-    assert {(error, epoch) for error, _, epoch in ids} == {(0, 0)}
-    assert len({producer_id for _, producer_id, _ in ids}) == 3
-    assert init(transactional_id="") == (42, -1, -1)
-    if version >= 3:
-        assert init(producer_id=5) == (42, -1, -1)
-        assert init(producer_epoch=5) == (42, -1, -1)
-        assert init(producer_id=5, producer_epoch=1)[0] == 0
-
-
-@pytest.mark.rule("P-22")
-def test_all_brokers_of_a_cluster_hand_out_different_ids() -> None:
-    cluster = VirtualCluster(3)
-    ids = [cluster.connect(b).ask(InitProducerIdRequest(None), 0).producer_id for b in range(3) for _ in range(2)]
-    assert len(set(ids)) == 6
