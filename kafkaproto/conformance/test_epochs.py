@@ -124,6 +124,7 @@ def test_a_new_leader_does_not_know_how_far_its_predecessor_had_got(subject: Sub
             assert end_of_epoch(topic, epoch, replica_id=-1) == (78, -1, -1)
         else:
             assert end_of_epoch(topic, epoch, replica_id=-1) == (0, epoch, 5)
+        assert end_of_epoch(topic, old, replica_id=-1)[0] == 0
         assert end_of_epoch(topic, old, replica_id=-2) == (0, old, 5)
         follow(topic, 2, 5)
         found = wait_until(subject, lambda: known(topic), "broker 0 has caught up, too")
