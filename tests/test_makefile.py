@@ -88,7 +88,7 @@ def test_spark_0_leaves_spark_out() -> None:
     assert "java -version" in plan.stdout
 
 
-def test_make_test_leaves_out_what_needs_more_than_python_and_ci_runs_all() -> None:
+def test_make_test_leaves_out_what_needs_more_than_python_and_test_all_does_not() -> None:
     plan = make("-n", "test", f"PYTHON={sys.executable}")
     assert "-m pytest" in plan.stdout
     assert "--dist loadfile" in plan.stdout  # one Spark session: all its tests are in one file
@@ -97,9 +97,14 @@ def test_make_test_leaves_out_what_needs_more_than_python_and_ci_runs_all() -> N
     assert "java -version" not in plan.stdout
     everything = make("-n", "test-all", f"PYTHON={sys.executable}").stdout
     assert "-m pytest" in everything and "not java" not in everything
-    calls = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")]
-    assert calls == ["make check", "make test-all"]
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_ci_checks_and_runs_all_tests(tmp_path: Path) -> None:
+    for name in ("make", "chromium", "valgrind"):
+        program(tmp_path, name, f'echo "{name} $@" >> "{tmp_path}/calls"')
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run([ROOT / ".ci" / "run"], cwd=tmp_path, env=environment, capture_output=True, timeout=30, check=True)
+    assert (tmp_path / "calls").read_text().splitlines() == ["make check", "make test-all"]
 
 
 def test_the_broker_gets_its_racks_and_what_is_added() -> None:

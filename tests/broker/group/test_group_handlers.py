@@ -80,9 +80,16 @@ def test_join_in_every_version(cluster: VirtualCluster, version: int) -> None:
 
 
 def test_v0_has_no_rebalance_timeout_of_its_own(cluster: VirtualCluster) -> None:
-    answer = joined(cluster, cluster.connect(), 0)
-    member = cluster.state.groups._groups["g"].members[answer.member_id]
-    assert member.rebalance_timeout_ms == member.session_timeout_ms == 10_000
+    """A member that goes on without joining again is left behind after its session timeout of 10 s."""
+    client, other = cluster.connect(), cluster.connect()
+    answer = joined(cluster, client, 0)
+    other.send(old_join(0), 0)
+    cluster.advance(5000)
+    client.ask(HeartbeatRequest("g", 1, answer.member_id), 0)
+    cluster.advance(4999)
+    assert other.answers == []
+    cluster.advance(1)
+    assert [member.member_id for member in other.latest.members] == [other.latest.member_id]
 
 
 def sync(member_id: str, version: int, generation: int = 1, **assigned: bytes) -> SyncGroupRequest:

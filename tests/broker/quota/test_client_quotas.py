@@ -7,10 +7,11 @@ import pytest
 from kafkaproto.broker.quota.client_quotas import INT32_MAX, ClientQuotas
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 from kafkaproto.broker.quota.precedence import Binding, Levels, Semantics, resolve
-from kafkaproto.broker.quota.sensors import MOST_KNOWN_CLIENTS
+from kafkaproto.broker.quota.sensors import MOST_KNOWN_CLIENTS, BoundClient, Sensor
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.broker.testing.memory import VirtualCluster
+from tests.support.memory import Living
 from tests.support.wire import limit
 
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
@@ -254,7 +255,7 @@ def test_reasons_and_metrics() -> None:
 
 @pytest.mark.rule("Q-10")
 def test_sensors_idle_for_an_hour_are_dropped() -> None:
-    c = Cluster()
+    c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(20):
         c.fetch.record("u", f"client-{n}", 1, 0)
@@ -262,9 +263,9 @@ def test_sensors_idle_for_an_hour_are_dropped() -> None:
     assert len(list(c.fetch.metrics(3_600_000))) == 20
     assert [m.client_id for m in c.fetch.metrics(3_600_001)] == ["client-0"]
     c.timers.run_due(3_600_000)
-    assert len(c.fetch._sensors) == 20
+    assert sensors.count() == 20
     c.timers.run_due(3_600_001)
-    assert len(c.fetch._sensors) == 1
+    assert sensors.count() == 1
 
 
 @pytest.mark.rule("Q-10")
@@ -281,12 +282,12 @@ def test_whoever_comes_back_after_an_hour_begins_anew() -> None:
 
 @pytest.mark.rule("Q-10")
 def test_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -> None:
-    c = Cluster()
+    c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(100):
         c.fetch.record("u", f"client-{n}", 1, n)
     rounds, now_ms = 0, 0
-    while len(c.fetch._sensors) > 1:
+    while sensors.count() > 1:
         now_ms = c.timers.next_deadline_ms() or 0
         c.fetch.record("u", "client-0", 1, now_ms)
         c.timers.run_due(now_ms)
@@ -299,14 +300,14 @@ def test_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -> No
 
 @pytest.mark.rule("Q-10")
 def test_many_clients_of_one_sensor_are_not_all_remembered() -> None:
-    c = Cluster()
+    c, sensors, clients = Cluster(), Living(Sensor), Living(BoundClient)
     c.set(1000, "u")
     for n in range(100_000):
         c.fetch.record("u", f"client-{n}", 0, 0)
-    assert len(c.fetch._clients) <= MOST_KNOWN_CLIENTS
-    assert len(c.fetch._sensors) == 1
+    assert 0 < clients.count() <= MOST_KNOWN_CLIENTS
+    assert sensors.count() == 1
     c.timers.run_due(3_600_001)
-    assert not c.fetch._clients and not c.fetch._sensors
+    assert (clients.count(), sensors.count()) == (0, 0)
 
 
 @pytest.mark.rule("Q-17")

@@ -1,22 +1,21 @@
-"""The one append of the broker: its result, the order of its checks, the requests that it wakes, and who may call a log's own."""
+"""The one append of the broker: its result, the order of its checks, and the requests that it completes, whoever appends."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch
 from kafkaproto.broker.log.old_messages import judge_any
+from kafkaproto.broker.observe.journal_topic import DEFAULT_TOPIC, EVERY_MS
 from kafkaproto.broker.replication.replica_manager import NOTHING_APPENDED, AppendResult
+from kafkaproto.broker.testing import records
 from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.records.compression import Compression
 from tests.support.scene import hold, release, replica, three
-from tests.support.wire import batch, fetch, sizes
-
-BROKER = Path(__file__).resolve().parents[3] / "broker"
+from tests.support.wire import batch, fetch, limit, produce, produce_of_bytes, sizes
 
 
 def append(cluster: VirtualCluster, data: bytes, *, acks_all: bool = False) -> AppendResult:
@@ -116,37 +115,41 @@ def test_an_append_completes_a_parked_fetch_and_an_idle_followers_fetch() -> Non
 # ---- callers ---------------------------------------------------------------------------------------------------------------
 
 
-def log_appends(tree: ast.Module) -> Iterator[str]:
-    """Yield the enclosing function of each `….log.append`, called or only named; every variable that holds a log ends in "log"."""
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        for node in ast.walk(function):
-            if not isinstance(node, ast.Attribute) or node.attr != "append":
-                continue
-            owner = node.value
-            name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-            if name == "log" or name.endswith("_log"):
-                yield function.name
+def by_request(cluster: VirtualCluster) -> None:
+    cluster.connect().ask(produce("t", batch(b"a")), 9)
 
 
-def test_only_the_replica_manager_appends_to_a_log() -> None:
-    callers = [
-        (path.relative_to(BROKER).as_posix(), function)
-        for path in sorted(BROKER.rglob("*.py"))
-        for function in log_appends(ast.parse(path.read_text()))
-    ]
-    assert callers == [("replication/replica_manager.py", "append")]
+def by_a_test(cluster: VirtualCluster) -> None:
+    records.produce(cluster.state, "t", ["a"], 0, Compression.NONE)
+    cluster.run()
 
 
+def by_the_journal(cluster: VirtualCluster) -> None:
+    """A throttle is an entry of the journal topic."""
+    limit(cluster, producer_byte_rate=1000.0)
+    client = cluster.connect()
+    client.ask(produce_of_bytes(client, "t", 20_000), 9)
+    cluster.advance(EVERY_MS)
+
+
+@pytest.mark.rule("F-29")
 @pytest.mark.parametrize(
-    ("text", "callers"),
-    [
-        ("def f():\n    partition.log.append(batch, header, 0, now_ms)", ["f"]),
-        ("class C:\n    async def g(self):\n        add = self._log.append", ["g"]),
-        ("def f():\n    log = leader.log\n    log.append(*valid, 0, now_ms)\n    catalog.append(1)", ["f"]),
-        ("def f():\n    seen.append(log)\n    replicas.append(partition, batch, now_ms)", []),
-    ],
+    ("topic", "write"), [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)], ids=str
 )
-def test_a_second_append_to_a_log_is_found(text: str, callers: list[str]) -> None:
-    assert list(log_appends(ast.parse(text))) == callers
+def test_whoever_appends_completes_parked_fetches_and_reaches_the_followers(
+    topic: str, write: Callable[[VirtualCluster], None]
+) -> None:
+    cluster = VirtualCluster(2, journal_topic=DEFAULT_TOPIC)
+    cluster.topic("t", 1, 2)
+    cluster.advance(2 * EVERY_MS)
+    leader, _ = cluster.state.controller.image.leader_of(topic, 0)
+    end = replica(cluster, leader, topic).log.log_end_offset
+    reader = cluster.connect(leader)
+    reader.send(fetch((topic, 0, end), max_wait_ms=50 * EVERY_MS), 11)
+    cluster.run()
+    assert reader.answers == []
+    write(cluster)
+    assert len(reader.answers) == 1 and sizes(reader.latest)[0] > 0
+    replicas = cluster.state.controller.image.topics[topic].partitions[0].replicas
+    ends = {replica(cluster, broker_id, topic).log.log_end_offset for broker_id in replicas}
+    assert len(ends) == 1 and ends.pop() > end
