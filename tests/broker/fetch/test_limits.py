@@ -175,12 +175,3 @@ def test_a_refusal_for_the_compression_of_the_topic_carries_null() -> None:
     assert values(client.ask(fetch(("z", 0, 0)), 10)) == [b"a"]
     too_old = only(client.ask(fetch(("z", 0, 0), version=3), 3))
     assert (too_old.error_code, too_old.records) == (76, None)
-
-
-@pytest.mark.rule("F-27")
-def test_neighbours_of_one_topic_share_an_entry_and_a_topic_may_come_again(cluster: VirtualCluster) -> None:
-    """Scenario 10."""
-    cluster.topic("b", 1)
-    answer = cluster.connect().ask(fetch(("t", 0, 0), ("t", 1, 0), ("b", 0, 0), ("t", 2, 0)), 11)
-    told = [(t.topic, [d.partition_index for d in t.partitions]) for t in answer.responses]
-    assert told == [("t", [0, 1]), ("b", [0]), ("t", [2])]

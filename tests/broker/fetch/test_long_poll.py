@@ -20,7 +20,7 @@ from tests.support.scene import (
     three,
     topic_ids,
 )
-from tests.support.wire import batch, batch_of_bytes, errors, fetch, flat, limit, produce, sizes
+from tests.support.wire import batch, batch_of_bytes, errors, fetch, limit, produce, sizes
 
 BOTH = pytest.mark.parametrize("semantics", ["kip", "kafka"])
 
@@ -41,36 +41,6 @@ def send(cluster: VirtualCluster, *partitions: tuple[str, int, int], broker_id: 
 
 
 # ---- answered at once ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("F-28")
-@pytest.mark.parametrize("wait", [{"max_wait_ms": 0}, {"max_wait_ms": -5}, {"max_wait_ms": 9000, "min_bytes": 0}])
-def test_no_wish_to_wait_or_no_minimum_is_answered_at_once(cluster: VirtualCluster, wait: dict[str, int]) -> None:
-    assert errors(send(cluster, ("t", 0, 0), **wait).latest) == [0]
-
-
-@pytest.mark.rule("F-28")
-def test_enough_bytes_over_all_partitions_are_answered_at_once(cluster: VirtualCluster) -> None:
-    for index in range(2):
-        fill(cluster, "t", batch_of_bytes(100), partition=index)
-    both = ("t", 0, 0), ("t", 1, 0)
-    assert sizes(send(cluster, *both, max_wait_ms=9000, min_bytes=200).latest) == [100, 100]
-    assert send(cluster, *both, max_wait_ms=9000, min_bytes=201).answers == []
-
-
-@pytest.mark.rule("F-28")
-def test_errors_and_waiting(cluster: VirtualCluster) -> None:
-    """Scenario 8."""
-    begun = cluster.now_ms
-    beside_an_idle_one = send(cluster, ("missing", 0, 0), ("t", 0, 0), max_wait_ms=500)
-    alone = send(cluster, ("missing", 0, 0), max_wait_ms=500)
-    out_of_range = send(cluster, ("t", 0, 7), ("t", 1, 0), max_wait_ms=500)
-    assert beside_an_idle_one.answers == []
-    assert errors(alone.latest) == [3]
-    assert errors(out_of_range.latest) == [1, 0]
-    cluster.advance(500)
-    assert answered_at(beside_an_idle_one, begun) == [500]
-    assert [(topic, data.error_code) for topic, data in flat(beside_an_idle_one.latest)] == [("t", 0), ("missing", 3)]
 
 
 @pytest.mark.rule("F-28")
@@ -99,27 +69,6 @@ def test_logs_that_part_and_a_closer_replica_are_answered_at_once() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_an_append_wakes_a_waiting_fetch_in_the_same_instant(cluster: VirtualCluster) -> None:
-    """Scenario 7."""
-    begun = cluster.now_ms
-    client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000)
-    cluster.advance(200)
-    fill(cluster, "t", batch_of_bytes(150), partition=1)
-    assert answered_at(client, begun) == [200]
-    assert sizes(client.latest) == [0, 150]
-
-
-@pytest.mark.rule("F-29")
-def test_a_fetch_for_more_bytes_waits_until_they_are_there(cluster: VirtualCluster) -> None:
-    client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, min_bytes=300)
-    for index in (0, 1):
-        fill(cluster, "t", batch_of_bytes(140), partition=index)
-        assert client.answers == []
-    fill(cluster, "t", batch_of_bytes(140), partition=1)
-    assert sizes(client.latest) == [140, 280]
-
-
-@pytest.mark.rule("F-29")
 def test_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: VirtualCluster) -> None:
     """ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch: between positions 250 and 500."""
     fill(cluster, "t", *(batch_of_bytes(125) for _ in range(2)))
@@ -127,17 +76,6 @@ def test_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: Virtu
     assert client.answers == []
     fill(cluster, "t", batch_of_bytes(125))
     assert base_offsets(client.latest) == [1, 2]
-
-
-@pytest.mark.rule("F-29")
-def test_a_timeout_answers_what_is_there_which_may_be_nothing(cluster: VirtualCluster) -> None:
-    begun = cluster.now_ms
-    idle = send(cluster, ("t", 1, 0), max_wait_ms=700)
-    some = send(cluster, ("t", 0, 0), max_wait_ms=900, min_bytes=5000)
-    fill(cluster, "t", batch_of_bytes(100))
-    cluster.advance(2000)
-    assert (answered_at(idle, begun), sizes(idle.latest), errors(idle.latest)) == ([700], [0], [0])
-    assert (answered_at(some, begun), sizes(some.latest)) == ([900], [100])
 
 
 @pytest.mark.rule("F-29")
@@ -168,17 +106,6 @@ def test_truncation_below_the_asked_offset_ends_the_wait() -> None:
     fill(cluster, "t", batch(b"e"))
     cluster.advance(1000)
     assert errors(client.latest) == [1]
-
-
-@pytest.mark.rule("F-29")
-def test_the_end_of_a_segment_before_the_end_of_the_log_ends_the_wait() -> None:
-    cluster = VirtualCluster()
-    cluster.topic("t", segment_bytes="250")
-    client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=10_000)
-    fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
-    assert client.answers == []
-    fill(cluster, "t", batch_of_bytes(100))
-    assert sizes(client.latest) == [200]
 
 
 @pytest.mark.rule("F-29")

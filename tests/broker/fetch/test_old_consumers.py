@@ -1,4 +1,4 @@
-"""Consumers that cannot be told what lies in the log: before magic 2, before zstd (F-32, F-33); and what followers take over (N-9)."""
+"""Consumers that cannot be told what lies in the log, before magic 2 (F-32); and what followers take over (N-9)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,6 @@ def test_where_nothing_is_converted_a_consumer_before_version_4_gets_35(version:
     controller = cluster.state.controller
     controller.set_topic_configs("t", {})
     assert errors(client.ask(request, version)) == [0]  # a changed setting acts at once
-
-
-@pytest.mark.rule("F-33")
-@pytest.mark.parametrize(("version", "error"), [(9, 76), (10, 0)])
-def test_a_zstd_topic_is_76_before_version_10(version: int, error: int) -> None:
-    cluster = VirtualCluster()
-    cluster.topic("t", compression_type="zstd")
-    client = cluster.connect()
-    client.ask(produce("t", batch(b"v")), 9)
-    assert errors(client.ask(fetch(("t", 0, 0), version=version), version)) == [error]
 
 
 @pytest.mark.rule("N-9")
