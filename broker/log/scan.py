@@ -9,7 +9,7 @@ from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.log.index import INTERVAL_BYTES
 from kafkaproto.broker.log.store import Store
 from kafkaproto.records.batch import BatchHeader, read_header
-from kafkaproto.records.headers import HEADER_BYTES, PREFIX_BYTES, walk
+from kafkaproto.records.headers import HEADER_BYTES, PREFIX_BYTES, walk_headers
 
 # What finding an offset needs of a header: base_offset, batch_length, last_offset_delta.
 _EXTENT = Struct(">qi11xi")
@@ -20,7 +20,7 @@ _FIRST_READ_BYTES = INTERVAL_BYTES + HEADER_BYTES
 def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """(position, header) of every batch that lies in `start`..`end`, both batch boundaries. Raises StorageError for another end."""
     walked_to = start
-    for position, size_bytes, chunk, at in walk(store.read, start, end, first_read_bytes=_FIRST_READ_BYTES):
+    for position, size_bytes, chunk, at in walk_headers(store.read, start, end, first_read_bytes=_FIRST_READ_BYTES):
         walked_to = position + size_bytes
         yield position, read_header(chunk, at)
     if walked_to < end:
@@ -37,7 +37,7 @@ def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int,
 
     `(end, 0, offset)` if there is none.
     """
-    # Not `walk`: every fetch searches here, and one loop over the chunk saves up to 2.8 % of its instructions.
+    # Not `walk_headers`: every fetch searches here, and one loop over the chunk saves up to 2.8 % of its instructions.
     unpack = _EXTENT.unpack_from
     while position < end:
         chunk = store.read(position, min(_FIRST_READ_BYTES, end - position))

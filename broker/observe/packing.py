@@ -13,7 +13,7 @@ from weakref import ref
 from kafkaproto.api import codec
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.records.headers import HEADER_BYTES, walk
+from kafkaproto.records.headers import HEADER_BYTES, walk_headers
 from kafkaproto.trace.cutting import batch_heads, cut
 from kafkaproto.trace.format import (
     EXCHANGE,
@@ -264,5 +264,5 @@ def heads(records: Any) -> bytes:
 def _file_heads(part: FileRange) -> bytes:
     """`batch_heads` of a range of a file, of which no more is read than has to be."""
     fd, begin, end = part.file.fileno(), part.offset, part.offset + len(part)
-    walked = walk(lambda position, size_bytes: os.pread(fd, size_bytes, position), begin, end)
+    walked = walk_headers(lambda position, size_bytes: os.pread(fd, size_bytes, position), begin, end)
     return b"".join([buffer[at : at + HEADER_BYTES] for _, _, buffer, at in walked])

@@ -20,7 +20,7 @@ from kafkaproto.broker.log.scan import headers
 from kafkaproto.broker.log.segments import NamedSegment
 from kafkaproto.broker.log.store import Store
 from kafkaproto.records.batch import BatchHeader, check_crc, read_header
-from kafkaproto.records.headers import in_memory, walk
+from kafkaproto.records.headers import in_memory, walk_headers
 
 
 class LogStart(NamedTuple):
@@ -147,7 +147,7 @@ class _Files:
                 view = memoryview(data)
                 try:
                     base = segment.base
-                    for at, size, _, _ in walk(in_memory(view), position - base, min(end - base, len(view))):
+                    for at, size, _, _ in walk_headers(in_memory(view), position - base, min(end - base, len(view))):
                         if at >= segment.end - base or not self._is_sound(view, at, size):
                             break
                         yield base + at, read_header(view, at)

@@ -15,8 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records import checksum
 from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer, Compression, compress, decompress
-from kafkaproto.records.headers import BATCHES, HEADER_BYTES, MAGIC, PREFIX_BYTES, in_memory
-from kafkaproto.records.headers import walk as walk_headers
+from kafkaproto.records.headers import BATCHES, HEADER_BYTES, MAGIC, PREFIX_BYTES, in_memory, walk_headers
 from kafkaproto.records.record import NO_TIMESTAMP, Header, NewRecord, Record
 from kafkaproto.records.walk import Stretch, walk
 from kafkaproto.records.writer import write_records

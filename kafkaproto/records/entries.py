@@ -14,7 +14,7 @@ from kafkaproto.records import batch as magic_2
 from kafkaproto.records import message_set
 from kafkaproto.records.batch import BatchHeader
 from kafkaproto.records.compression import DEFAULT_LIMIT_BYTES, Buffer
-from kafkaproto.records.headers import ENTRIES, LENGTH_AND_MAGIC, PREFIX_BYTES, in_memory, walk
+from kafkaproto.records.headers import ENTRIES, LENGTH_AND_MAGIC, PREFIX_BYTES, in_memory, walk_headers
 from kafkaproto.records.message_set import MessageHeader
 from kafkaproto.records.record import Record
 
@@ -58,7 +58,7 @@ def complete_bytes(buffer: Buffer) -> int:
     DecodeError for a size or a magic that cannot be.
     """
     end = 0
-    for pos, size, _, _ in walk(in_memory(buffer), 0, len(buffer), ENTRIES):
+    for pos, size, _, _ in walk_headers(in_memory(buffer), 0, len(buffer), ENTRIES):
         end = pos + size
     left = len(buffer) - end
     if left > _MAGIC_AT:

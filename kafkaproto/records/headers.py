@@ -1,4 +1,4 @@
-"""Where record batches begin and end, by their headers alone: one batch (`batch_bytes`) or a whole range (`walk`).
+"""Where record batches begin and end, by their headers alone: one batch (`batch_bytes`) or a whole range (`walk_headers`).
 
 A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the length of what follows, and 4 bytes later
 the magic. What else is in a header, `kafkaproto.records.batch` and `kafkaproto.records.message_set` know. A batch that
@@ -48,7 +48,7 @@ def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = B
     return size if least is not None and least <= size <= room and least <= len(buffer) - at else None
 
 
-def walk(
+def walk_headers(
     read: Read, start: int, end: int, kinds: Mapping[int, int] = BATCHES, first_read_bytes: int = HEADER_BYTES
 ) -> Iterator[tuple[int, int, Buffer, int]]:
     """Yield the whole batches of the range `start`..`end`: position, size, and a buffer with the header's place in it.
@@ -73,6 +73,6 @@ def walk(
 
 
 def in_memory(buffer: Buffer) -> Read:
-    """Return what `walk` reads a buffer with; positions are the buffer's, and nothing is copied."""
+    """Return what `walk_headers` reads a buffer with; positions are the buffer's, and nothing is copied."""
     view = memoryview(buffer)
     return lambda position, _: view[position:]

@@ -14,7 +14,7 @@ from typing import Any
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
 from kafkaproto.records.batch import BatchHeader, read_header
-from kafkaproto.records.headers import HEADER_BYTES, MESSAGES, PREFIX_BYTES, batch_bytes, in_memory, walk
+from kafkaproto.records.headers import HEADER_BYTES, MESSAGES, PREFIX_BYTES, batch_bytes, in_memory, walk_headers
 from kafkaproto.records.message_set import SMALLEST_BYTES, MessageHeader
 from kafkaproto.records.message_set import read_header as read_message_header
 from kafkaproto.trace.format import Buffer
@@ -70,8 +70,8 @@ def read_heads(left: Buffer) -> list[BatchHeader] | list[MessageHeader]:
 
 def _heads(records: Buffer) -> Iterator[Buffer]:
     end = 0
-    for position, size, buffer, at in walk(in_memory(records), 0, len(records)):
+    for position, size, buffer, at in walk_headers(in_memory(records), 0, len(records)):
         end = position + size
         yield buffer[at : at + HEADER_BYTES]
-    for _, _, buffer, at in walk(in_memory(records), end, len(records), MESSAGES):
+    for _, _, buffer, at in walk_headers(in_memory(records), end, len(records), MESSAGES):
         yield buffer[at : at + _MESSAGE_HEAD_BYTES[buffer[at + _MAGIC_AT]]]

@@ -12,7 +12,7 @@ from kafkaproto.errors import DecodeError
 from kafkaproto.records import entries
 from kafkaproto.records.batch import NewRecord, batches, build_batch, complete_bytes
 from kafkaproto.records.compression import Compression
-from kafkaproto.records.headers import BATCHES, ENTRIES, HEADER_BYTES, MESSAGES, batch_bytes, in_memory, walk
+from kafkaproto.records.headers import BATCHES, ENTRIES, HEADER_BYTES, MESSAGES, batch_bytes, in_memory, walk_headers
 from kafkaproto.records.message_set import build_message_set
 from kafkaproto.trace.cutting import batch_heads
 
@@ -58,14 +58,14 @@ def test_in_memory_and_in_reads_of_any_size_a_walk_finds_the_whole_batches(
     data = b"".join(pieces)
     data = data[: max(0, len(data) - cut_off)]
     expected = whole_batches(data, kinds)
-    assert [(at, size) for at, size, _, _ in walk(in_memory(data), 0, len(data), kinds)] == expected
+    assert [(at, size) for at, size, _, _ in walk_headers(in_memory(data), 0, len(data), kinds)] == expected
     before = b"front"
 
     def read(position: int, size: int) -> bytes:
         return (before + data + b"behind" * 20)[position : position + size]
 
     for first_read_bytes in (HEADER_BYTES, 1000):
-        found = list(walk(read, 5, 5 + len(data), kinds, first_read_bytes))
+        found = list(walk_headers(read, 5, 5 + len(data), kinds, first_read_bytes))
         assert [(at - 5, size) for at, size, _, _ in found] == expected
         for position, _, buffer, at in found:
             head = data[position - 5 :][: kinds[data[position - 5 + 16]]]
@@ -83,7 +83,7 @@ def test_of_large_batches_only_the_headers_are_read() -> None:
         read_bytes += size
         return data[position : position + size]
 
-    assert len(list(walk(read, 0, len(data)))) == 50
+    assert len(list(walk_headers(read, 0, len(data)))) == 50
     assert read_bytes == 50 * HEADER_BYTES
 
 
@@ -96,14 +96,14 @@ def test_small_batches_are_read_many_at_a_time() -> None:
         reads += 1
         return data[position : position + size]
 
-    assert len(list(walk(read, 0, len(data)))) == 5000
+    assert len(list(walk_headers(read, 0, len(data)))) == 5000
     assert reads <= 2 + len(data) // 60_000
 
 
 def test_a_file_that_was_truncated_meanwhile_ends_the_walk() -> None:
     data = batch(10) * 3
     left = data[: len(data) - len(batch(10)) - 30]
-    found = list(walk(lambda position, size: left[position : position + size], 0, len(data)))
+    found = list(walk_headers(lambda position, size: left[position : position + size], 0, len(data)))
     assert [at for at, _, _, _ in found] == [0]
 
 
