@@ -109,3 +109,10 @@ def test_the_command_prints_the_settings_of_a_profile_and_a_broker_takes_them(pr
     settings = dict(line.split("=", 1) for line in printed.splitlines())
     assert settings == settings_of(profile)
     Cluster(3, settings)
+
+
+def test_without_pytest_the_command_says_how_to_get_it() -> None:
+    program = "import sys; sys.modules['pytest'] = None; from kafkaproto.cli import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", program, "conformance"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "kafkaproto conformance: pytest is missing: pip install 'kafkaproto[conformance]'\n"
