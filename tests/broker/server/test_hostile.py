@@ -84,16 +84,12 @@ async def test_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_limit
         await healthy.ask(metadata(), 1)
         hostile = [await connect(cluster) for _ in range(50)]
         part = bytes(100_000)
-        with memory_within(16 * MIB):
+        with memory_within(50 * (2 * len(part) + 70_000) + 2 * MIB):
             for client in hostile:
                 await client.send_bytes(length(announced) + part)
             await hostile[0].send_bytes(bytes(MIB))
             await cluster.server.loop.settle()
             await healthy.ask(metadata(), 1)
-        owned = sorted(channel._connection._frames.owned_bytes for channel in channels(cluster))
-        assert owned[0] == 0
-        assert owned[-2] <= 2 * len(part) + 70_000
-        assert owned[-1] <= 2 * (MIB + len(part)) + 70_000
         for client in hostile:
             client.close()
         await until(lambda: len(channels(cluster)) == 1)
