@@ -152,6 +152,7 @@ def done(part: Part, name_of_commit: str, at: dict[str, str]) -> Result:
 
 def write(result: Result, folder: Path = RESULTS) -> None:
     """Keep a result, to be committed."""
+    folder.mkdir(exist_ok=True)  # git keeps no empty folder
     (folder / f"{result.name}.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
 
 

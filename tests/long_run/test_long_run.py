@@ -74,8 +74,8 @@ def test_a_change_of_the_conformance_suite_undoes_nothing(repository: Path) -> N
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     told = result("one", Finding("it is not", False))
-    write(told, tmp_path)
-    assert read(tmp_path) == {"one": told}
+    write(told, tmp_path / "results")
+    assert read(tmp_path / "results") == {"one": told}
 
 
 def test_a_part_that_is_done_has_its_commit() -> None:
