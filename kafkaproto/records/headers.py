@@ -32,6 +32,7 @@ LARGE_BATCH_BYTES = 8 << 10
 NEXT_READ_BYTES = 64 << 10
 
 LENGTH_AND_MAGIC = Struct(">8xi4xB")
+_LEAST_BYTES, _length_and_magic = LENGTH_AND_MAGIC.size, LENGTH_AND_MAGIC.unpack_from
 
 
 def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = BATCHES) -> int | None:
@@ -40,12 +41,15 @@ def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = B
     room: the bytes from the batch's first byte to the end of the range, of which the buffer needs to have the header only.
     kinds: the magics that count, each with its smallest size.
     """
-    if len(buffer) - at < LENGTH_AND_MAGIC.size:
+    left = len(buffer) - at
+    if left < _LEAST_BYTES:
         return None
-    length, magic = LENGTH_AND_MAGIC.unpack_from(buffer, at)
-    size: int = length + PREFIX_BYTES
+    length, magic = _length_and_magic(buffer, at)
     least = kinds.get(magic)
-    return size if least is not None and least <= size <= room and least <= len(buffer) - at else None
+    if least is None or left < least:
+        return None
+    size: int = length + PREFIX_BYTES
+    return size if least <= size <= room else None
 
 
 def walk_headers(

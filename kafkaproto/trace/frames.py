@@ -15,7 +15,7 @@ from kafkaproto.errors import EncodeError, ProtocolError
 from kafkaproto.flat import uvarint
 from kafkaproto.frame import LeftOut
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
-from kafkaproto.records.headers import HEADER_BYTES, batch_bytes
+from kafkaproto.records.headers import HEADER_BYTES, LENGTH_AND_MAGIC, MAGIC, PREFIX_BYTES
 from kafkaproto.trace.cutting import batch_heads, cut
 from kafkaproto.trace.format import Buffer
 
@@ -29,7 +29,7 @@ _NO_TAGS = bytes(3)
 _LENGTH_AND_HEAD_BYTES = _LENGTH.size + HEADER_BYTES
 _ONE_HEAD_FLEXIBLE = uvarint(HEADER_BYTES + 1)
 """How long a records field is that has the header of one batch."""
-_put_length = _LENGTH.pack_into
+_length_and_magic, _put_length = LENGTH_AND_MAGIC.unpack_from, _LENGTH.pack_into
 
 START_BYTES = 8
 """Key, version and correlation id, which every request begins with."""
@@ -120,24 +120,27 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
         records = partitions[0].records
-        if records is not None:
-            length = len(records)
-            if batch_bytes(records, 0, length) == length:
-                if not api.flexible:
-                    kept = bytearray(frame[: end - length + HEADER_BYTES])
-                    _put_length(kept, len(kept) - _LENGTH_AND_HEAD_BYTES, HEADER_BYTES)
-                    return kept, (length,)
-                announced = uvarint(length + 1)
-                behind = end - len(_NO_TAGS)
-                begin = behind - length - len(announced)
-                tags = partitions[0].unknown_tagged_fields or topics[0].unknown_tagged_fields
-                if (
-                    not (tags or request.unknown_tagged_fields)
-                    and frame[begin : behind - length] == announced
-                    and frame[behind:end] == _NO_TAGS
-                ):
-                    parts = frame[:begin], _ONE_HEAD_FLEXIBLE, records[:HEADER_BYTES], _NO_TAGS
-                    return b"".join(parts), (length,)
+        # `batch_bytes` in line: every recorded produce request asks
+        if (
+            records is not None
+            and (length := len(records)) >= HEADER_BYTES
+            and _length_and_magic(records) == (length - PREFIX_BYTES, MAGIC)
+        ):
+            if not api.flexible:
+                kept = bytearray(frame[: end - length + HEADER_BYTES])
+                _put_length(kept, len(kept) - _LENGTH_AND_HEAD_BYTES, HEADER_BYTES)
+                return kept, (length,)
+            announced = uvarint(length + 1)
+            behind = end - len(_NO_TAGS)
+            begin = behind - length - len(announced)
+            tags = partitions[0].unknown_tagged_fields or topics[0].unknown_tagged_fields
+            if (
+                not (tags or request.unknown_tagged_fields)
+                and frame[begin : behind - length] == announced
+                and frame[behind:end] == _NO_TAGS
+            ):
+                parts = frame[:begin], _ONE_HEAD_FLEXIBLE, records[:HEADER_BYTES], _NO_TAGS
+                return b"".join(parts), (length,)
     out = bytearray(frame[:body_at])
     splices: list[tuple[int, Any]] = []
     try:
