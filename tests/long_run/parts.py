@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 from benchmarks.rivals.jars import KAFKA_VERSION
@@ -29,7 +28,8 @@ RESULTS = Path(__file__).resolve().parent / "results"
 PROVEN = ("broker", "kafkaproto")
 """The folders whose change undoes a result."""
 NOT_PROVEN = ("kafkaproto/conformance",)
-"""Folders in them whose change does not."""
+"""Folders directly in them whose change does not."""
+TAB = "\t"
 SEEDS, SEEDS_OF_A_PART = 10_000, 500
 CONVERSATIONS, CONVERSATIONS_OF_A_PART, WITH_NODES = 2_000, 200, 20
 
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Result:
-    """What a part came to. trees: a hash of each of `PROVEN` at that commit."""
+    """What a part came to. trees: the git trees of `PROVEN` at that commit."""
 
     name: str
     commit: str
@@ -119,22 +119,23 @@ def _distribution() -> list[Finding]:
 
 
 def trees(root: Path = ROOT) -> dict[str, str] | None:
-    """Return a hash of what is committed in each of `PROVEN`, None if they have changes that are not."""
+    """Return the git trees of `PROVEN` as committed, without `NOT_PROVEN`; None if they have changes that are not committed."""
     proven = [*PROVEN, *(f":(exclude){folder}" for folder in NOT_PROVEN)]
     if _git("status", "--porcelain", "--", *proven, root=root):
         return None
-    return {folder: _hash(folder, root) for folder in PROVEN}
+    return {folder: _tree(folder, root) for folder in PROVEN}
 
 
-def _hash(folder: str, root: Path) -> str:
-    """Return a hash of the names, modes and contents of the committed files of a folder, those of `NOT_PROVEN` left out."""
-    listed = _git("ls-tree", "-r", "HEAD", "--", folder, root=root).splitlines()
-    kept = [line for line in listed if not line.partition("\t")[2].startswith(tuple(f"{name}/" for name in NOT_PROVEN))]
-    return sha256("\n".join(kept).encode()).hexdigest()[:40]
+def _tree(folder: str, root: Path) -> str:
+    """Return the tree that a folder would be without `NOT_PROVEN`."""
+    entries = _git("ls-tree", f"HEAD:{folder}", root=root).splitlines()
+    kept = [entry for entry in entries if f"{folder}/{entry.partition(TAB)[2]}" not in NOT_PROVEN]
+    return _git("mktree", root=root, standard_input="".join(f"{entry}\n" for entry in kept))
 
 
-def _git(*command: str, root: Path = ROOT) -> str:
-    return subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+def _git(*command: str, root: Path = ROOT, standard_input: str = "") -> str:
+    done = subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True, input=standard_input)
+    return done.stdout.strip()
 
 
 def commit() -> str:

@@ -72,6 +72,16 @@ def test_a_change_of_the_conformance_suite_undoes_nothing(repository: Path) -> N
     assert parts.trees(repository) is None
 
 
+def test_without_the_conformance_suite_the_trees_are_those_of_git(repository: Path) -> None:
+    """So results of before the suite lay there count as they did."""
+    before = parts.trees(repository)
+    git(repository, "rm", "--quiet", "-r", "kafkaproto/conformance")
+    git(repository, "commit", "--quiet", "-m", "remove the suite")
+    names = [f"HEAD:{folder}" for folder in ("broker", "kafkaproto")]
+    plain = subprocess.run(["git", "rev-parse", *names], cwd=repository, check=True, capture_output=True, text=True)
+    assert before is not None and list(before.values()) == plain.stdout.split()
+
+
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     told = result("one", Finding("it is not", False))
     write(told, tmp_path / "results")
