@@ -27,14 +27,15 @@ WHOLE = "answered AND trouble IS NULL"
 """SQL: a request whose answer is known whole."""
 
 FAMILY = (
-    "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', '*'), "
+    "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}', '*'), "
     "'(^|-)[0-9]+(?=-|$)', '$1*')"
 )
-"""SQL: a client-id without what differs between clients of one kind: UUIDs, and numbers between dashes or at the end."""
+"""SQL: a client-id without what differs between clients of one kind: UUIDs, and numbers between dashes or at the end. Its braces are doubled, as
+`Tables.sql` takes them."""
 
 
 class Query(NamedTuple):
-    """One table. make: SQL over the views requests, partitions, batches, events and state, or a function of the tables that may use them."""
+    """One table of an answer. make: SQL for `Tables.sql`, or a function that returns the rows."""
 
     name: str
     about: str
@@ -42,18 +43,14 @@ class Query(NamedTuple):
 
     @property
     def source(self) -> str:
-        """What a reader can look at, or run."""
+        """The query as a reader can run it over views with the names of the tables, or the source of the function."""
         if isinstance(self.make, str):
-            return inspect.cleandoc(self.make)
+            return inspect.cleandoc(self.make).format(**dict(zip(NAMES, NAMES, strict=True)))
         return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"
 
     def frame(self, tables: Tables) -> DataFrame:
         """Rows, not yet computed. Raises what Spark raises."""
-        for name in NAMES:
-            getattr(tables, name).createOrReplaceTempView(name)
-        if not isinstance(self.make, str):
-            return self.make(tables)
-        return tables.requests.sparkSession.sql(self.make)
+        return tables.sql(self.make) if isinstance(self.make, str) else self.make(tables)
 
 
 class Answer(NamedTuple):

@@ -16,17 +16,17 @@ OLDEST = "2.1"
 """The oldest release that is asked about: what is older has no client that anybody runs."""
 
 CLIENTS = f"""
-    WITH total AS (SELECT sum(bytes_in + bytes_out) AS bytes FROM requests)
+    WITH total AS (SELECT sum(bytes_in + bytes_out) AS bytes FROM {{requests}})
     SELECT {FAMILY} AS client, concat_ws(', ', sort_array(collect_set(software))) AS software, count(DISTINCT client_id) AS client_ids,
            count(DISTINCT run, conn) AS connections, count(1) AS requests,
            sum(bytes_in + bytes_out) AS bytes, round(100 * sum(bytes_in + bytes_out) / nullif(max(total.bytes), 0), 1) AS percent_of_bytes,
            round((max(ready_ns) - min(received_ns)) / 1e9, 1) AS seen_s, count_if(error <> 0) AS errors
-    FROM requests CROSS JOIN total GROUP BY 1 ORDER BY bytes DESC
+    FROM {{requests}} CROSS JOIN total GROUP BY 1 ORDER BY bytes DESC
 """
 
 OFFERED = """here AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
-            FROM events WHERE kind = 'meta'
+            FROM {events} WHERE kind = 'meta'
         )"""
 """SQL: which versions of an API the recorded broker offers, lowest and highest."""
 
@@ -34,13 +34,13 @@ VERSIONS = f"""
     WITH {OFFERED}
     SELECT {FAMILY} AS client, api, api_version, max(get(versions, 0)) AS offered_from, max(get(versions, 1)) AS offered_to,
            count(1) AS requests, sum(bytes_in + bytes_out) AS bytes
-    FROM requests r LEFT JOIN here h ON h.run = r.run AND try_cast(h.api_key AS int) = r.api_key
+    FROM {{requests}} r LEFT JOIN here h ON h.run = r.run AND try_cast(h.api_key AS int) = r.api_key
     WHERE api IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
 ERRORS = f"""
     SELECT api, error, {FAMILY} AS client, count(1) AS answers, min(seq) AS first_seq
-    FROM requests WHERE error <> 0 GROUP BY 1, 2, 3 ORDER BY answers DESC, 1, 2, 3
+    FROM {{requests}} WHERE error <> 0 GROUP BY 1, 2, 3 ORDER BY answers DESC, 1, 2, 3
 """
 
 WORKS, OLDER, MISSING, UNKNOWN, BREAKS = "works", "older versions", "misses an API", "not known", "breaks"
@@ -57,15 +57,11 @@ def verdicts(tables: Tables) -> DataFrame:
     spark = tables.requests.sparkSession
     known = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]
     offered = [(name, key, *versions) for name in known for key, versions in releases.accepted(name).items()]
-    spark.createDataFrame(offered, "release string, api_key int, low int, high int").createOrReplaceTempView("offered")
-    spark.createDataFrame(
-        [(i, name) for i, name in enumerate(known)], "nth int, release string"
-    ).createOrReplaceTempView("known")
-    return spark.sql(f"""
-        WITH {OFFERED}, asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM requests WHERE api = 'ApiVersions'),
+    query = f"""
+        WITH {OFFERED}, asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM {{requests}} WHERE api = 'ApiVersions'),
         used AS (
             SELECT run, {FAMILY} AS client, api_key, api, max(api_version) AS newest, min(api_version) AS oldest, count(1) AS requests
-            FROM requests WHERE api_key IS NOT NULL AND api <> 'ApiVersions' GROUP BY 1, 2, 3, 4
+            FROM {{requests}} WHERE api_key IS NOT NULL AND api <> 'ApiVersions' GROUP BY 1, 2, 3, 4
         ), judged AS (
             SELECT u.client, u.api, u.newest, nth, k.release, low, high, u.requests, CASE
                 WHEN high IS NULL THEN CASE WHEN a.client IS NULL THEN '{BREAKS}' ELSE '{MISSING}' END
@@ -74,8 +70,8 @@ def verdicts(tables: Tables) -> DataFrame:
                 WHEN newest <= high THEN '{WORKS}'
                 WHEN a.client IS NULL THEN '{BREAKS}'
                 ELSE '{OLDER}' END AS verdict
-            FROM used u CROSS JOIN known k
-            LEFT JOIN offered o ON o.release = k.release AND o.api_key = u.api_key
+            FROM used u CROSS JOIN {{known}} k
+            LEFT JOIN {{offered}} o ON o.release = k.release AND o.api_key = u.api_key
             LEFT JOIN here h ON h.run = u.run AND try_cast(h.api_key AS int) = u.api_key
             LEFT JOIN asking a ON a.run = u.run AND a.client = u.client
         )
@@ -84,7 +80,12 @@ def verdicts(tables: Tables) -> DataFrame:
                  concat(api, ' ', newest, CASE WHEN high IS NULL THEN ' (not there)' ELSE concat(' (takes ', low, ' to ', high, ')') END)
                END))) AS because
         FROM judged GROUP BY client, release, nth ORDER BY client, nth
-    """)
+    """
+    return tables.sql(
+        query,
+        offered=spark.createDataFrame(offered, "release string, api_key int, low int, high int"),
+        known=spark.createDataFrame(list(enumerate(known)), "nth int, release string"),
+    )
 
 
 ANSWER = Answer(

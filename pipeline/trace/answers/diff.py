@@ -20,7 +20,7 @@ def answer(before: str, after: str) -> Answer:
     runs = f"CASE run WHEN '{_quoted(before)}' THEN 'before' WHEN '{_quoted(after)}' THEN 'after' END"
     both = f"""
     WITH both AS (
-        SELECT *, {runs} AS side, {FAMILY} AS client FROM requests WHERE run IN ('{_quoted(before)}', '{_quoted(after)}') AND api IS NOT NULL
+        SELECT *, {runs} AS side, {FAMILY} AS client FROM {{requests}} WHERE run IN ('{_quoted(before)}', '{_quoted(after)}') AND api IS NOT NULL
     )"""
     pairs = "count_if(side = 'before') AS before, count_if(side = 'after') AS after"
     versions = f"""{both}
@@ -59,7 +59,7 @@ def answer(before: str, after: str) -> Answer:
     """
     again = f"""{both}, asked AS (
         SELECT b.side, b.client, count(1) - count(DISTINCT coalesce(p.topic, p.topic_id), p.partition, p.asked_offset) AS repeats
-        FROM both b JOIN partitions p ON p.run = b.run AND p.seq = b.seq WHERE p.api = 'Fetch' AND p.asked_offset IS NOT NULL AND p.records > 0
+        FROM both b JOIN {{partitions}} p ON p.run = b.run AND p.seq = b.seq WHERE p.api = 'Fetch' AND p.asked_offset IS NOT NULL AND p.records > 0
         GROUP BY b.side, b.client
     )
     SELECT client, max(CASE side WHEN 'before' THEN repeats END) AS before, max(CASE side WHEN 'after' THEN repeats END) AS after
@@ -83,4 +83,6 @@ def answer(before: str, after: str) -> Answer:
 
 
 def _quoted(run: str) -> str:
-    return run.replace("\\", "\\\\").replace("'", "\\'")
+    """Escape for a string literal in a query of `Tables.sql`."""
+    literal = run.replace("\\", "\\\\").replace("'", "\\'")
+    return literal.replace("{", "{{").replace("}", "}}")

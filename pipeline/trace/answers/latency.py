@@ -10,7 +10,7 @@ PARTS = """
                greatest((ready_ns - coalesce(handled_ns, received_ns)) / 1e6 - IF(held, decided_ms, 0) - coalesce(wait_ms, 0), 0) AS rest,
                CAST(coalesce(decided_ms, throttle_ms, 0) AS double) AS throttled, (sent_ns - ready_ns) / 1e6 AS sent,
                (coalesce(sent_ns, ready_ns) - received_ns) / 1e6 AS total
-        FROM requests WHERE api IS NOT NULL AND answered
+        FROM {requests} WHERE api IS NOT NULL AND answered
     ), long AS (
         SELECT api, stack(7, 'queued', queued, 'handled', IF(waited IS NOT NULL, rest, NULL), 'waited', waited,
                           'handled or waiting', IF(waited IS NULL, rest, NULL), 'sent', sent, 'throttled', throttled, 'total', total) AS (part, ms)
@@ -25,23 +25,23 @@ PARTS = """
 
 SLOWEST = """
     SELECT run, seq, conn, client_id, api, api_version, round((ready_ns - received_ns) / 1e6, 3) AS took_ms, max_wait_ms, bytes_in, bytes_out, error
-    FROM requests WHERE answered ORDER BY ready_ns - received_ns - 1000000L * coalesce(max_wait_ms, 0) DESC, run, seq LIMIT 20
+    FROM {requests} WHERE answered ORDER BY ready_ns - received_ns - 1000000L * coalesce(max_wait_ms, 0) DESC, run, seq LIMIT 20
 """
 
 LARGEST = """
     SELECT run, seq, conn, client_id, api, api_version, bytes_in, bytes_out, records_bytes
-    FROM requests ORDER BY bytes_in + bytes_out DESC, run, seq LIMIT 20
+    FROM {requests} ORDER BY bytes_in + bytes_out DESC, run, seq LIMIT 20
 """
 
 LANES = """
     WITH span AS (
-        SELECT min(received_ns) AS begins, max(ready_ns) AS ends FROM requests
+        SELECT min(received_ns) AS begins, max(ready_ns) AS ends FROM {requests}
     ), busiest AS (
-        SELECT CAST((received_ns - begins) / 5e9 AS bigint) AS window_ FROM requests CROSS JOIN span
+        SELECT CAST((received_ns - begins) / 5e9 AS bigint) AS window_ FROM {requests} CROSS JOIN span
         GROUP BY 1 ORDER BY sum(CASE WHEN coalesce(decided_ms, 0) > 0 THEN 1 ELSE 0 END) DESC, count(1) DESC, 1 LIMIT 1
     ), inside AS (
         SELECT r.*, begins + window_ * 5e9 AS from_ns, IF(held, 0, coalesce(decided_ms, 0)) AS muted_ms
-        FROM requests r CROSS JOIN span CROSS JOIN busiest
+        FROM {requests} r CROSS JOIN span CROSS JOIN busiest
         WHERE received_ns BETWEEN begins + window_ * 5e9 AND begins + (window_ + 1) * 5e9
     ), shown AS (
         SELECT run, conn FROM inside GROUP BY run, conn ORDER BY sum(muted_ms) DESC, count(1) DESC, conn LIMIT 12

@@ -12,17 +12,17 @@ LIFE = "size(filter(coalesce(made, array()), at -> at <= ready_ns)) AS life"
 BATCHES = f"""
     topics AS (
         SELECT run, get_json_object(facts, '$.topic') AS topic, at_ns, get_json_object(facts, '$.state') AS state,
-               from_json(facts, 'configs map<string, string>').configs['cleanup.policy'] AS policy FROM events WHERE kind = 'topic'
+               from_json(facts, 'configs map<string, string>').configs['cleanup.policy'] AS policy FROM {{events}} WHERE kind = 'topic'
     ), lives AS (SELECT run, topic, collect_list(at_ns) AS made FROM topics WHERE state = 'created' GROUP BY run, topic
     ), acked AS (
         SELECT run, {TOPIC} AS topic_, {LIFE}, partition, base_offset, min(last_offset) AS last_offset, min(count) AS count,
                min(ready_ns) AS acked_ns, min(producer_id) AS producer_id, min(producer_epoch) AS producer_epoch,
                min(base_sequence) AS base_sequence
-        FROM batches LEFT JOIN lives USING (run, topic) WHERE api = 'Produce' AND base_offset IS NOT NULL GROUP BY ALL
+        FROM {{batches}} LEFT JOIN lives USING (run, topic) WHERE api = 'Produce' AND base_offset IS NOT NULL GROUP BY ALL
     ), fetched AS (
         SELECT b.run, coalesce(b.topic, b.topic_id) AS topic_, size(filter(coalesce(made, array()), at -> at <= b.ready_ns)) AS life,
                b.partition, b.base_offset, min(b.ready_ns) AS read_ns, count(1) AS times
-        FROM batches b JOIN requests r ON r.run = b.run AND r.seq = b.seq LEFT JOIN lives l ON l.run = b.run AND l.topic = b.topic
+        FROM {{batches}} b JOIN {{requests}} r ON r.run = b.run AND r.seq = b.seq LEFT JOIN lives l ON l.run = b.run AND l.topic = b.topic
         WHERE b.api = 'Fetch' AND coalesce(r.replica_id, -1) < 0 GROUP BY ALL
     )"""
 KEY = "run, topic_, life, partition"
@@ -34,10 +34,10 @@ PARTITIONS = f"""
         FROM acked WHERE producer_id >= 0 GROUP BY ALL HAVING count(DISTINCT base_offset) > 1
     ), passed AS (
         SELECT run, {TOPIC} AS topic_, {LIFE}, partition, asked_offset, base_offset, ready_ns
-        FROM partitions LEFT JOIN lives USING (run, topic)
+        FROM {{partitions}} LEFT JOIN lives USING (run, topic)
         WHERE api = 'Fetch' AND base_offset > asked_offset AND coalesce(replica_id, -1) < 0
     ), defaults AS (
-        SELECT run, max(facts RLIKE '"log.cleanup.policy":"[a-z,]*compact') AS compacts FROM events WHERE kind = 'meta' GROUP BY run
+        SELECT run, max(facts RLIKE '"log.cleanup.policy":"[a-z,]*compact') AS compacts FROM {{events}} WHERE kind = 'meta' GROUP BY run
     ), compacted AS (
         SELECT DISTINCT run, topic AS topic_ FROM topics LEFT JOIN defaults USING (run)
         WHERE coalesce(policy LIKE '%compact%', compacts)
@@ -74,9 +74,9 @@ PARTITIONS = f"""
 
 ONLY_READ = f"""
     WITH stored AS (
-        SELECT DISTINCT run, {TOPIC} AS topic_, partition FROM batches WHERE api = 'Produce' AND base_offset IS NOT NULL
+        SELECT DISTINCT run, {TOPIC} AS topic_, partition FROM {{batches}} WHERE api = 'Produce' AND base_offset IS NOT NULL
     ), read AS (
-        SELECT run, {TOPIC} AS topic_, partition, records, bytes, base_offset, next_offset, high_watermark FROM partitions
+        SELECT run, {TOPIC} AS topic_, partition, records, bytes, base_offset, next_offset, high_watermark FROM {{partitions}}
         WHERE api = 'Fetch' AND records > 0 AND coalesce(replica_id, -1) < 0
     )
     SELECT topic_ AS topic, partition, count(1) AS fetches, sum(records) AS records, sum(bytes) AS bytes, min(base_offset) AS from_offset,
@@ -86,7 +86,7 @@ ONLY_READ = f"""
 
 OFFSETS = f"""
     WITH seen AS (
-        SELECT p.*, {TOPIC} AS topic_, r.client_id FROM partitions p JOIN requests r ON r.run = p.run AND r.seq = p.seq
+        SELECT p.*, {TOPIC} AS topic_, r.client_id FROM {{partitions}} p JOIN {{requests}} r ON r.run = p.run AND r.seq = p.seq
         WHERE p.api IN ('Produce', 'Fetch') AND p.error = 0
     ), busiest AS (
         SELECT topic_, partition FROM seen GROUP BY topic_, partition

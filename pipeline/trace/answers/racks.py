@@ -12,13 +12,13 @@ WHERE = """
         SELECT run, id AS broker, max_by(rack, at_ns) AS rack FROM (
             SELECT run, at_ns, one.id, one.rack FROM (
                 SELECT run, at_ns, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, rack: string>>')) AS one
-                FROM events WHERE kind = 'meta')
+                FROM {events} WHERE kind = 'meta')
             UNION ALL
-            SELECT run, at_ns, try_cast(get_json_object(facts, '$.node') AS int), get_json_object(facts, '$.rack') FROM events WHERE kind = 'rack'
+            SELECT run, at_ns, try_cast(get_json_object(facts, '$.node') AS int), get_json_object(facts, '$.rack') FROM {events} WHERE kind = 'rack'
         ) GROUP BY run, id
     ), read AS (
         SELECT p.run, p.broker, coalesce(p.topic, p.topic_id) AS topic, p.partition, r.rack AS client_rack, r.client_id, sum(p.bytes) AS bytes
-        FROM partitions p JOIN requests r ON r.run = p.run AND r.seq = p.seq
+        FROM {partitions} p JOIN {requests} r ON r.run = p.run AND r.seq = p.seq
         WHERE p.api = 'Fetch' AND p.bytes > 0 AND coalesce(p.replica_id, -1) < 0 GROUP BY ALL
     ), placed AS (
         SELECT read.*, k.rack AS broker_rack FROM read LEFT JOIN racks k ON k.run = read.run AND k.broker = read.broker
@@ -33,7 +33,7 @@ SAVING = f"""{WHERE}, replicas AS (
             SELECT run, topic, nth AS partition, explode(one.isr) AS broker FROM (
                 SELECT run, get_json_object(facts, '$.topic') AS topic,
                        posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<isr: array<int>>>')) AS (nth, one)
-                FROM events WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted'))
+                FROM {{events}} WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted'))
         JOIN racks USING (run, broker) GROUP BY run, topic, partition
     )
     SELECT client_rack, sum(bytes) AS bytes, sum(CASE WHEN client_rack = broker_rack THEN bytes ELSE 0 END) AS from_its_own_rack,
@@ -47,7 +47,7 @@ SAVING = f"""{WHERE}, replicas AS (
 
 CLIENTS = f"""{WHERE}
     SELECT client_id, client_rack, CASE
-             WHEN client_rack LIKE '${{env:%' THEN 'its rack is the text of a variable that nobody replaced'
+             WHEN client_rack LIKE '${{{{env:%' THEN 'its rack is the text of a variable that nobody replaced'
              WHEN coalesce(client_rack, '') = '' THEN 'it tells no rack'
              ELSE 'no broker is in its rack' END AS what, sum(bytes) AS bytes
     FROM placed p LEFT JOIN (SELECT DISTINCT rack AS known FROM racks WHERE rack <> '') k ON k.known = p.client_rack

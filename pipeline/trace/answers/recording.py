@@ -8,13 +8,13 @@ FACTS = f"""
     WITH told AS (
         SELECT run, max(get_json_object(facts, '$.recorder')) AS recorder, max(get_json_object(facts, '$.release')) AS release,
                max(size(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int>>'))) AS brokers
-        FROM events WHERE kind = 'meta' GROUP BY run
+        FROM {{events}} WHERE kind = 'meta' GROUP BY run
     ), summed AS (
         SELECT run, round((max(ready_ns) - min(received_ns)) / 1e9, 1) AS seconds, count(1) AS requests, count(DISTINCT conn) AS connections,
                sum(bytes_in) AS bytes_in, sum(bytes_out) AS bytes_out, count_if(error <> 0) AS errors,
                count_if({GIVEN_UP} AND partial) AS without_an_answer,
                count_if(trouble IS NOT NULL AND NOT ({GIVEN_UP} AND partial)) AS not_whole
-        FROM requests GROUP BY run
+        FROM {{requests}} GROUP BY run
     )
     SELECT run, recorder, release, brokers, seconds, coalesce(requests, 0) AS requests, coalesce(connections, 0) AS connections,
            coalesce(bytes_in, 0) AS bytes_in, coalesce(bytes_out, 0) AS bytes_out, coalesce(errors, 0) AS errors,

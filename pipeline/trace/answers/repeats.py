@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 
-NAMES = "names AS (SELECT run, conn, min(client_id) AS client_id FROM requests GROUP BY run, conn)"
+NAMES = "names AS (SELECT run, conn, min(client_id) AS client_id FROM {requests} GROUP BY run, conn)"
 """SQL: whose a connection is: few rows, so that no table of requests has to be joined with one of partitions."""
 
 PRODUCED = f"""
     WITH {NAMES}, sent AS (
         SELECT run, coalesce(topic, topic_id) AS topic, partition, producer_id, producer_epoch, base_sequence, min(conn) AS conn,
                count(1) AS times, min(base_offset) <> max(base_offset) AS stored_twice
-        FROM batches WHERE api = 'Produce' AND producer_id >= 0 AND base_sequence >= 0
+        FROM {{batches}} WHERE api = 'Produce' AND producer_id >= 0 AND base_sequence >= 0
         GROUP BY run, coalesce(topic, topic_id), partition, producer_id, producer_epoch, base_sequence HAVING count(1) > 1
     )
     SELECT /*+ BROADCAST(names) */ {FAMILY} AS client, topic, partition, count(1) AS batches, sum(times - 1) AS sent_again,
@@ -23,7 +23,7 @@ FETCHED = f"""
     WITH {NAMES}, asked AS (
         SELECT /*+ BROADCAST(names) */ run, client_id, coalesce(topic, topic_id) AS topic, partition, asked_offset, count(1) AS times,
                sum(bytes) AS bytes, max(bytes) AS once_bytes
-        FROM partitions JOIN names USING (run, conn)
+        FROM {{partitions}} JOIN names USING (run, conn)
         WHERE api = 'Fetch' AND asked_offset IS NOT NULL AND records > 0 AND coalesce(replica_id, -1) < 0
         GROUP BY run, client_id, coalesce(topic, topic_id), partition, asked_offset HAVING count(1) > 1
     )

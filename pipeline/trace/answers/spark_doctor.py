@@ -8,16 +8,19 @@ from __future__ import annotations
 from kafkaproto.pipeline.trace.answers.answer import WHOLE, Answer, Query
 
 CLIENT = "client_id RLIKE '-executor-[0-9]+$'"
-NAME = "regexp_replace(regexp_extract(client_id, '^(?:consumer-)?(.*)-executor-[0-9]+$', 1), '(spark-kafka-[a-z]+)-([0-9a-f]{8})[-0-9a-f]*', '$1-$2')"
+NAME = (
+    "regexp_replace(regexp_extract(client_id, '^(?:consumer-)?(.*)-executor-[0-9]+$', 1), "
+    "'(spark-kafka-[a-z]+)-([0-9a-f]{{8}})[-0-9a-f]*', '$1-$2')"
+)
 
 QUERIES = f"""
-    WITH mine AS (SELECT *, {NAME} AS query FROM requests WHERE {CLIENT}),
+    WITH mine AS (SELECT *, {NAME} AS query FROM {{requests}} WHERE {CLIENT}),
     carried AS (
         SELECT m.query, sum(b.count) AS records, sum(b.bytes) AS bytes,
                sum(b.bytes) - sum(CASE WHEN nth = 1 THEN b.bytes ELSE 0 END) AS bytes_again
         FROM (SELECT b.*, m.query, row_number() OVER (PARTITION BY m.query, b.run, coalesce(b.topic, b.topic_id), b.partition, b.base_offset
                                                       ORDER BY b.seq) AS nth
-              FROM batches b JOIN mine m ON m.run = b.run AND m.seq = b.seq WHERE b.api = 'Fetch' AND NOT b.control) b
+              FROM {{batches}} b JOIN mine m ON m.run = b.run AND m.seq = b.seq WHERE b.api = 'Fetch' AND NOT b.control) b
         JOIN (SELECT DISTINCT query FROM mine) m ON m.query = b.query GROUP BY m.query
     ), asked AS (
         SELECT query, count(DISTINCT client_id) AS consumers, count(DISTINCT run, conn) AS connections, count(1) AS requests,
@@ -25,7 +28,7 @@ QUERIES = f"""
                count_if(api = 'Fetch' AND records_bytes = 0 AND session_epoch >= 0 AND {WHOLE}) AS empty_fetches,
                max(max_bytes) AS fetch_max_bytes, max(CASE WHEN api = 'Fetch' THEN records_bytes END) AS largest_fetch_bytes,
                sum(coalesce(decided_ms, throttle_ms, 0)) AS throttled_ms,
-               max(CASE WHEN rack LIKE '${{env:%' THEN rack END) AS literal_rack
+               max(CASE WHEN rack LIKE '${{{{env:%' THEN rack END) AS literal_rack
         FROM mine GROUP BY query
     ), opened AS (
         SELECT query, sum(ms) AS open_ms FROM (
@@ -45,7 +48,7 @@ QUERIES = f"""
 
 ADVICE = f"""
     WITH queries AS ({QUERIES}), drivers AS (
-        SELECT count(1) AS requests, greatest((max(ready_ns) - min(received_ns)) / 1e9, 0.001) AS seconds FROM requests
+        SELECT count(1) AS requests, greatest((max(ready_ns) - min(received_ns)) / 1e9, 0.001) AS seconds FROM {{requests}}
         WHERE client_id RLIKE '^adminclient-[0-9]+$' AND EXISTS (SELECT 1 FROM queries)
     )
     SELECT query, 'two ListOffsets follow each poll of at most 500 records' AS what,

@@ -30,7 +30,7 @@ CHARGED = f"""
     WITH kept AS (
         SELECT /*+ BROADCAST(r) */ r.run, r.seq, min(e.clock_ms) AS charged_ms,
                sum(try_cast(get_json_object(e.facts, '$.throttle_ms') AS bigint)) AS kept_ms
-        FROM requests r JOIN events e ON e.run = r.run AND try_cast(get_json_object(e.facts, '$.of') AS bigint) = r.seq
+        FROM {{requests}} r JOIN {{events}} e ON e.run = r.run AND try_cast(get_json_object(e.facts, '$.of') AS bigint) = r.seq
         WHERE NOT answered AND decided_ms = 0 AND (throttle_quota = api OR throttle_quota = 'Request' AND api = 'Produce') AND e.kind = 'throttle'
         GROUP BY r.run, r.seq
     ), counted AS (
@@ -43,7 +43,7 @@ CHARGED = f"""
                     ELSE CAST(bytes_out - CASE WHEN api_version >= 12 THEN 1 ELSE 0 END AS double) END AS value,
                CASE WHEN throttle_quota = api THEN quota_bound END AS bound, CASE WHEN throttle_quota = api THEN quota_entity END AS entity,
                principal, coalesce(handled_ns, received_ns) AS begun_ns
-        FROM requests LEFT JOIN kept USING (run, seq)
+        FROM {{requests}} LEFT JOIN kept USING (run, seq)
         WHERE api IN ('Produce', 'Fetch') AND coalesce(replica_id, -1) < 0 AND (NOT ({GIVEN_UP}) OR charged_ms IS NOT NULL)
     ), clients AS (
         SELECT run, broker, api, client_id, max(bound) AS real_bound, sum(value) AS bytes, min(begun_ns) AS from_ns, max(begun_ns) AS until_ns,
@@ -54,7 +54,7 @@ CHARGED = f"""
     ), changes AS (
         SELECT run, broker, at_ns, kind, get_json_object(facts, '$.entity') AS of_entity,
                CASE get_json_object(facts, '$.quota') WHEN 'producer_byte_rate' THEN 'Produce' WHEN 'consumer_byte_rate' THEN 'Fetch' END AS of_api
-        FROM events WHERE kind IN ('quota', 'broker', 'recovery', 'dropped')
+        FROM {{events}} WHERE kind IN ('quota', 'broker', 'recovery', 'dropped')
     ), changed AS (
         SELECT DISTINCT c.run, c.broker, c.api, c.client_id, true AS changed FROM clients c JOIN changes e ON e.run = c.run AND (
             e.kind = 'dropped'
@@ -173,7 +173,7 @@ def windows_of(tables: Tables) -> Windows:
     found = {}
     for row in tables.sql("""
         SELECT s.run, s.broker, window_num, window_s, get_json_object(facts, '$.release') AS release
-        FROM audit_settings s JOIN audit_events e ON e.run = s.run AND e.kind = 'meta'
+        FROM {settings} s JOIN {events} e ON e.run = s.run AND e.kind = 'meta'
         WHERE window_num IS NOT NULL AND window_s IS NOT NULL
     """).collect():
         holds = row.release is not None and releases.number(row.release) < MUTES
@@ -184,7 +184,7 @@ def windows_of(tables: Tables) -> Windows:
 def planned(tables: Tables) -> DataFrame:
     """One row for each client, kind of bytes, broker and quota."""
     windows = windows_of(tables)
-    charged = tables.requests.sparkSession.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
+    charged = tables.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
     keys = ["run", "broker", "api", "client_id"]
     columns = [
         *keys,

@@ -147,7 +147,7 @@ def remarks(store: Store, tables: Tables) -> list[str]:
     for row in dropped.collect():
         most = max(json.loads(facts).get("entries", 0) for facts in row.facts)
         said.append(f"run {row.run}: {most:,} entries were dropped while it was recorded")
-    lacks = tables.sql("SELECT run, entries FROM audit_gaps WHERE entries > 0 ORDER BY run").collect()
+    lacks = tables.sql("SELECT run, entries FROM {gaps} WHERE entries > 0 ORDER BY run").collect()
     said += [f"run {row.run}: {row.entries:,} entries are missing, or have not come yet" for row in lacks]
     for row in tables.events.where("kind = 'left_out'").orderBy("run").collect():
         packets = ", ".join(f"{n:,} {why}" for why, n in json.loads(row.facts)["packets"].items())

@@ -25,7 +25,7 @@ def in_order(tables: Tables) -> DataFrame:
     return tables.sql(f"""
         WITH ordered AS (
             SELECT *, lag(seq) OVER c AS before_seq, lag(ready_ns) OVER c AS before_ns
-            FROM audit_requests WHERE answered AND conn IS NOT NULL
+            FROM {{requests}} WHERE answered AND conn IS NOT NULL
             WINDOW c AS (PARTITION BY run, conn ORDER BY seq)
         )
         SELECT run, seq, conn, api, correlation_id, before_seq, ready_ns, trouble,
@@ -40,14 +40,14 @@ def versions(tables: Tables) -> DataFrame:
     return tables.sql(f"""
         WITH offered AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
-            FROM audit_events WHERE kind = 'meta'
+            FROM {{events}} WHERE kind = 'meta'
         ), told AS (SELECT DISTINCT run FROM offered)
         SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.trouble,
                coalesce(NOT r.api_version BETWEEN o.versions[0] AND o.versions[1], true)
                    AND NOT coalesce(api = 'ApiVersions' AND error = {UNSUPPORTED_VERSION}, false)
                    OR (trouble IS NOT NULL AND NOT coalesce(partial, false) AND NOT {OTHERS_ANSWER}) AS broken,
                CAST(coalesce(greatest(o.versions[0] - r.api_version, r.api_version - o.versions[1], 0), 0) AS double) AS excess
-        FROM audit_requests r JOIN told USING (run)
+        FROM {{requests}} r JOIN told USING (run)
         LEFT JOIN offered o ON o.run = r.run AND CAST(o.api_key AS int) = r.api_key
         WHERE r.api_key IS NOT NULL
     """)
@@ -56,7 +56,7 @@ def versions(tables: Tables) -> DataFrame:
 def acknowledged(tables: Tables) -> DataFrame:
     return tables.sql("""
         SELECT run, seq, client_id, acks, answered, (acks = 0) = answered AS broken, CAST(1 AS double) AS excess
-        FROM audit_requests WHERE api = 'Produce' AND acks IS NOT NULL AND NOT (acks <> 0 AND trouble IS NOT NULL)
+        FROM {requests} WHERE api = 'Produce' AND acks IS NOT NULL AND NOT (acks <> 0 AND trouble IS NOT NULL)
     """)
 
 
@@ -68,9 +68,9 @@ def in_time(tables: Tables) -> DataFrame:
         WITH unheard AS (
             SELECT *, IF(conn IS NULL, NULL, max(ready_ns + greatest(coalesce(throttle_ms, 0), 0) * {NS_PER_MS}L) OVER (
                 PARTITION BY run, conn ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS free_ns
-            FROM audit_requests WHERE handled_ns IS NULL
+            FROM {{requests}} WHERE handled_ns IS NULL
         ), begun AS (
-            SELECT *, handled_ns AS from_ns, CAST(NULL AS bigint) AS unless_muted_ns FROM audit_requests WHERE handled_ns IS NOT NULL
+            SELECT *, handled_ns AS from_ns, CAST(NULL AS bigint) AS unless_muted_ns FROM {{requests}} WHERE handled_ns IS NOT NULL
             UNION ALL
             SELECT * EXCEPT (free_ns), greatest(received_ns, free_ns), received_ns - {LASTS_NS} FROM unheard
         )
@@ -91,8 +91,8 @@ def not_early(tables: Tables) -> DataFrame:
         WITH asked AS (
             SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS told,
                    coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / {NS_PER_MS}.0 AS double)) AS waited_ms
-            FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
-            LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM audit_events
+            FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
+            LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM {{events}}
                        WHERE kind = 'quota' AND get_json_object(facts, '$.quota') = 'consumer_byte_rate') q ON q.run = r.run
             WHERE api = 'Fetch' AND answered AND NOT {HELD} AND error = 0 AND coalesce(decided_ms, throttle_ms, 0) = 0 AND replica_id < 0
               AND api_version >= 3 AND min_bytes > 0 AND max_wait_ms > 0 AND max_bytes > 0 AND asked_partitions > 0 AND redirects = 0
@@ -105,7 +105,7 @@ def not_early(tables: Tables) -> DataFrame:
         WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
     above = tables.sql(f"""
-        SELECT run, conn, explode(array(seq, {ANY_STEP})) AS step FROM audit_partitions
+        SELECT run, conn, explode(array(seq, {ANY_STEP})) AS step FROM {{partitions}}
         WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
           AND asked_offset > IF(isolation = {READ_COMMITTED} AND last_stable_offset >= 0, last_stable_offset, high_watermark)
     """)

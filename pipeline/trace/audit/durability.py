@@ -21,8 +21,8 @@ def same_bytes(tables: Tables) -> DataFrame:
                f.last_offset, p.crc AS produced_crc, f.crc,
                least(p.begun_ns, f.begun_ns) AS before_ns, greatest(p.ready_ns, f.ready_ns) AS then_ns,
                f.last_offset <> p.last_offset OR f.crc <> p.crc AS broken, CAST(1 AS double) AS excess
-        FROM (SELECT {columns} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL) p
-        JOIN (SELECT {columns} FROM audit_batches WHERE api = 'Fetch') f
+        FROM (SELECT {columns} FROM {{batches}} WHERE api = 'Produce' AND base_offset IS NOT NULL) p
+        JOIN (SELECT {columns} FROM {{batches}} WHERE api = 'Fetch') f
           ON f.run = p.run AND f.where_ = p.where_ AND f.partition = p.partition AND f.base_offset = p.base_offset
         WHERE f.crc IS NOT NULL
           AND f.count >= p.count AND f.codec = p.codec AND f.max_timestamp = p.max_timestamp AND (p.acks = {ALL} OR p.broker = f.broker)
@@ -34,17 +34,17 @@ def not_skipped(tables: Tables) -> DataFrame:
     """A fetch that goes from below an acknowledged batch to behind it has it: where no policy but "delete" is known to hold for its topic.
     Rows are the acknowledged batches of such topics that an answer went over; those that are in it are found by their first offset."""
     rows = tables.sql(f"""
-        WITH plain AS (SELECT run, where_ FROM audit_policies WHERE NOT compacts
+        WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
         ), neighbours AS (
             SELECT run, seq, broker, {NAMED}, partition, base_offset AS until_offset,
                    lag(last_offset) OVER (PARTITION BY run, seq, topic, topic_id, partition ORDER BY place) + 1 AS from_offset, ready_ns, begun_ns
-            FROM audit_batches WHERE api = 'Fetch'
+            FROM {{batches}} WHERE api = 'Fetch'
             UNION ALL
-            SELECT run, seq, broker, {NAMED}, partition, base_offset, asked_offset, ready_ns, begun_ns FROM audit_partitions
+            SELECT run, seq, broker, {NAMED}, partition, base_offset, asked_offset, ready_ns, begun_ns FROM {{partitions}}
             WHERE api = 'Fetch' AND asked_offset < base_offset
         ), skipped AS (SELECT * FROM neighbours WHERE from_offset < until_offset
         ), acknowledged AS (
-            SELECT run, seq, broker, {NAMED}, partition, base_offset, last_offset, acks, ready_ns, crc FROM audit_batches
+            SELECT run, seq, broker, {NAMED}, partition, base_offset, last_offset, acks, ready_ns, crc FROM {{batches}}
             WHERE api = 'Produce' AND base_offset IS NOT NULL
         )
         SELECT /*+ BROADCAST(n) */ a.run, coalesce(s.seq, a.seq) AS seq, a.seq AS produced_seq, a.where_, a.partition, a.base_offset,
@@ -64,10 +64,10 @@ def in_sequence(tables: Tables) -> DataFrame:
     which forgets producers that are gone for long."""
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
-    in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches WHERE api = 'Fetch'"
+    in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM {{batches}} WHERE api = 'Fetch'"
     of_all = f"""
         SELECT {of_batch}, broker, life, min(seq) AS seq, min(begun_ns) AS first_ns, max(ready_ns) AS last_ns
-        FROM audit_consumed WHERE crc IS NOT NULL GROUP BY {of_batch}, broker, life"""
+        FROM {{consumed}} WHERE crc IS NOT NULL GROUP BY {of_batch}, broker, life"""
 
     def pairs(batches: str, of: str, ordered: str) -> DataFrame:
         return tables.sql(f"""
@@ -98,7 +98,7 @@ def once(tables: Tables) -> DataFrame:
     """A batch of an idempotent producer that was sent again gets the answer that it got first."""
     rows = tables.sql(f"""
         WITH sent AS (
-            SELECT *, {NAMED} FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL AND acks = {ALL}
+            SELECT *, {NAMED} FROM {{batches}} WHERE api = 'Produce' AND base_offset IS NOT NULL AND acks = {ALL}
               AND producer_id >= 0 AND base_sequence >= 0
         )
         SELECT *, base_offset <> first_offset AS broken, CAST(abs(base_offset - first_offset) AS double) AS excess FROM (
@@ -115,10 +115,10 @@ def committed(tables: Tables) -> DataFrame:
     rows = tables.sql(f"""
         WITH points AS (
             SELECT run, seq, broker, {NAMED}, partition, ready_ns AS at_ns, next_offset AS acknowledged, NULL AS high_watermark, 0 AS turn
-            FROM audit_partitions WHERE api = 'Produce' AND acks = {ALL} AND error = 0 AND next_offset IS NOT NULL
+            FROM {{partitions}} WHERE api = 'Produce' AND acks = {ALL} AND error = 0 AND next_offset IS NOT NULL
             UNION ALL
             SELECT run, seq, broker, {NAMED}, partition, begun_ns, NULL, high_watermark, 1
-            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+            FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
         ), known AS (
             SELECT *, max(CASE WHEN turn = 0 THEN struct(acknowledged, at_ns, seq) END) OVER (
                 PARTITION BY run, broker, where_, partition ORDER BY at_ns, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS told
@@ -137,11 +137,11 @@ def covered(tables: Tables) -> DataFrame:
     answered."""
     rows = tables.sql(f"""
         WITH points AS (
-            SELECT run, seq, broker, topic, partition, at_ns, begins, high_watermark, NULL AS acknowledged_end, 0 AS turn FROM audit_state
+            SELECT run, seq, broker, topic, partition, at_ns, begins, high_watermark, NULL AS acknowledged_end, 0 AS turn FROM {{state}}
             UNION ALL
-            SELECT run, seq, broker, topic, partition, ready_ns, false, NULL, next_offset, 1 FROM audit_partitions
+            SELECT run, seq, broker, topic, partition, ready_ns, false, NULL, next_offset, 1 FROM {{partitions}}
             WHERE api = 'Produce' AND acks = {ALL} AND error = 0 AND next_offset IS NOT NULL AND topic IS NOT NULL
-              AND run IN (SELECT run FROM audit_state)
+              AND run IN (SELECT run FROM {{state}})
         ), lives AS (
             SELECT *, count_if(begins) OVER (PARTITION BY run, broker, topic, partition ORDER BY at_ns, turn, seq) AS life
             FROM points

@@ -20,16 +20,16 @@ def whole_answer(tables: Tables) -> DataFrame:
             SELECT run, seq, broker, client_id, principal, api_version, records_bytes, first_batch_bytes, max_bytes, replica_id,
                    coalesce(handled_ns, received_ns) AS begun_ns, ready_ns,
                    last(CASE WHEN throttle_quota = 'Fetch' THEN struct(quota_bound, ready_ns AS at_ns) END, true) OVER c AS told
-            FROM audit_requests WHERE api = 'Fetch' AND answered AND trouble IS NULL
+            FROM {{requests}} WHERE api = 'Fetch' AND answered AND trouble IS NULL
             WINDOW c AS (PARTITION BY run, broker, client_id, principal ORDER BY ready_ns, seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         ), changes AS (
-            SELECT /*+ BROADCAST */ run, collect_list(at_ns) AS changes FROM audit_events WHERE kind = 'quota' GROUP BY run
+            SELECT /*+ BROADCAST */ run, collect_list(at_ns) AS changes FROM {{events}} WHERE kind = 'quota' GROUP BY run
         ), bounded AS (
             SELECT /*+ BROADCAST(s), BROADCAST(c) */ k.*, s.fetch_max_bytes,
                    CASE WHEN replica_id < 0
                              AND NOT exists(coalesce(changes, array()), at -> at BETWEEN least(told.at_ns, begun_ns) AND k.ready_ns)
                         THEN CAST(least(told.quota_bound * (s.window_num - 1) * s.window_s, {INT32_MAX}) AS bigint) END AS quota_bytes
-            FROM known k LEFT JOIN audit_settings s ON s.run = k.run AND s.broker = k.broker LEFT JOIN changes c ON c.run = k.run
+            FROM known k LEFT JOIN {{settings}} s ON s.run = k.run AND s.broker = k.broker LEFT JOIN changes c ON c.run = k.run
         ), limited AS (
             SELECT *, greatest(least(max_bytes, coalesce(fetch_max_bytes, max_bytes), coalesce(quota_bytes, max_bytes)), first_batch_bytes)
                    AS limit_bytes
@@ -47,7 +47,7 @@ def each_partition(tables: Tables) -> DataFrame:
     return tables.sql(f"""
         WITH filled AS (
             SELECT *, {NAMED}, row_number() OVER (PARTITION BY run, seq ORDER BY place) AS nth
-            FROM audit_partitions WHERE api = 'Fetch' AND bytes > 0
+            FROM {{partitions}} WHERE api = 'Fetch' AND bytes > 0
         )
         SELECT run, seq, where_ AS topic, partition, limit_bytes, bytes, first_batch_bytes,
                bytes > limit_bytes AND NOT (nth = 1 AND bytes = first_batch_bytes) AS broken,

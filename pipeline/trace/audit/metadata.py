@@ -19,17 +19,17 @@ def preferred_replicas(tables: Tables) -> DataFrame:
         WITH told AS (
             SELECT p.run, p.seq, p.broker, {NAMED}, p.partition, p.preferred_replica, p.bytes, p.asked_offset, p.log_start,
                    p.begun_ns, p.ready_ns, r.rack, r.client_id
-            FROM audit_partitions p JOIN audit_requests r ON r.run = p.run AND r.seq = p.seq
+            FROM {{partitions}} p JOIN {{requests}} r ON r.run = p.run AND r.seq = p.seq
             WHERE p.api = 'Fetch' AND p.preferred_replica >= 0 AND p.error = 0
         ), racks AS (
             SELECT run, CAST(get_json_object(facts, '$.node') AS int) AS node, max_by(get_json_object(facts, '$.rack'), at_ns) AS node_rack
-            FROM audit_events WHERE kind = 'rack' GROUP BY run, get_json_object(facts, '$.node')
+            FROM {{events}} WHERE kind = 'rack' GROUP BY run, get_json_object(facts, '$.node')
         ), joined AS (
             SELECT /*+ BROADCAST(racks), BROADCAST(o), BROADCAST(s) */ told.*, node_rack, s.selector,
                    filter(states, x -> x.at_ns < begun_ns) AS before, filter(states, x -> x.at_ns BETWEEN begun_ns AND ready_ns) AS during
             FROM told LEFT JOIN racks ON racks.run = told.run AND racks.node = told.preferred_replica
-            LEFT JOIN audit_states_of o ON o.run = told.run AND o.where_ = told.where_ AND o.partition = told.partition
-            LEFT JOIN audit_settings s ON s.run = told.run AND s.broker = told.broker
+            LEFT JOIN {{states_of}} o ON o.run = told.run AND o.where_ = told.where_ AND o.partition = told.partition
+            LEFT JOIN {{settings}} s ON s.run = told.run AND s.broker = told.broker
         ), known AS (
             SELECT *, bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = '' OR coalesce(asked_offset < log_start, false) AS alone,
                    try_element_at(filter(before, x -> x.isr IS NOT NULL), -1).isr AS isr_before,
@@ -53,12 +53,12 @@ def topic_ids(tables: Tables) -> DataFrame:
         WITH named AS (
             SELECT run, seq, broker, at_ns, CAST(get_json_object(facts, '$.begun_ns') AS bigint) AS begun_ns,
                    get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
-            FROM audit_events WHERE kind = 'named'
+            FROM {events} WHERE kind = 'named'
         ), deleted AS (
             SELECT run, get_json_object(facts, '$.topic') AS topic, collect_list(at_ns) AS deleted
-            FROM audit_events WHERE kind = 'topic' AND get_json_object(facts, '$.state') = 'deleted'
+            FROM {events} WHERE kind = 'topic' AND get_json_object(facts, '$.state') = 'deleted'
             GROUP BY run, get_json_object(facts, '$.topic')
-        ), told AS (SELECT DISTINCT run, true AS tells FROM audit_events WHERE kind = 'topic'
+        ), told AS (SELECT DISTINCT run, true AS tells FROM {events} WHERE kind = 'topic'
         ), paired AS (
             SELECT *, lag(topic_id) OVER n AS before_id, lag(begun_ns) OVER n AS before_ns,
                    first(topic) OVER (PARTITION BY run, topic_id ORDER BY at_ns, seq) AS first_name

@@ -22,13 +22,13 @@ def overlaps(tables: Tables) -> DataFrame:
     repeated batch of an idempotent producer is the same batch."""
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_ANSWER}) AS before_, ready_ns, ready_ns AS before_ns
-        FROM audit_batches WHERE api = 'Fetch'
+        FROM {{batches}} WHERE api = 'Fetch'
     """)
     produced = tables.sql(f"""
         WITH acknowledged AS (
             SELECT run, min(seq) AS seq, api, {NAMED}, partition, IF(acks = {ALL}, -1, broker) AS of_broker, base_offset, last_offset,
                    min(ready_ns) AS ready_ns
-            FROM audit_batches WHERE api = 'Produce' AND base_offset IS NOT NULL
+            FROM {{batches}} WHERE api = 'Produce' AND base_offset IS NOT NULL
             GROUP BY run, api, coalesce(topic, topic_id), partition, IF(acks = {ALL}, -1, broker), base_offset, last_offset, producer_id,
                      producer_epoch, base_sequence, crc,
                      CASE WHEN producer_id < 0 THEN seq END
@@ -54,13 +54,13 @@ def gaps(tables: Tables) -> DataFrame:
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
             SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, lag(last_offset) OVER ({IN_ANSWER}) + 1 AS expected_offset,
                    base_offset, ready_ns
-            FROM audit_batches WHERE api = 'Fetch'
+            FROM {{batches}} WHERE api = 'Fetch'
             UNION ALL
-            SELECT run, seq, coalesce(topic, topic_id), partition, asked_offset, base_offset, ready_ns FROM audit_partitions
+            SELECT run, seq, coalesce(topic, topic_id), partition, asked_offset, base_offset, ready_ns FROM {{partitions}}
             WHERE api = 'Fetch')
         WHERE expected_offset IS NOT NULL AND base_offset IS NOT NULL
     """).join(
-        tables.sql("SELECT run, where_ AS topic FROM audit_policies WHERE compacts").hint("broadcast"),
+        tables.sql("SELECT run, where_ AS topic FROM {policies} WHERE compacts").hint("broadcast"),
         ["run", "topic"],
         "left_anti",
     )
@@ -86,7 +86,7 @@ def watermarks(tables: Tables) -> DataFrame:
         WITH told AS (
             SELECT run, seq, broker, {NAMED}, partition, begun_ns, ready_ns, conn, {", ".join(names)}, {most},
                    last(struct(conn, ready_ns, {", ".join(names)})) OVER p AS last
-            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+            FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
             WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         ), fallen AS (
@@ -107,7 +107,7 @@ def moves(tables: Tables) -> DataFrame:
     rows = tables.sql(f"""
         WITH paired AS (
             SELECT run, seq, broker, topic AS where_, partition, begins, {", ".join(names)}, {before}, lag(at_ns) OVER p AS before_ns, at_ns
-            FROM audit_state WINDOW p AS (PARTITION BY run, broker, topic, partition ORDER BY seq)
+            FROM {{state}} WINDOW p AS (PARTITION BY run, broker, topic, partition ORDER BY seq)
         ), fallen AS (
             SELECT * EXCEPT (begins), CAST(greatest({falls}, 0) AS double) AS excess FROM paired WHERE NOT begins AND before_ns IS NOT NULL
         )
@@ -121,17 +121,17 @@ def ordered_offsets(tables: Tables) -> DataFrame:
     no more of it than they have, as Kafka's do; a follower under `semantics=kip` knows of what it has not got yet."""
     rows = tables.sql(f"""
         WITH kafkas AS (
-            SELECT run, max(get_json_object(facts, '$.semantics') = 'kafka') AS kafkas FROM audit_events WHERE kind = 'meta' GROUP BY run
+            SELECT run, max(get_json_object(facts, '$.semantics') = 'kafka') AS kafkas FROM {{events}} WHERE kind = 'meta' GROUP BY run
         ), told AS (
             SELECT run, seq, broker, {NAMED}, partition, log_start, last_stable_offset, high_watermark, NULL AS log_end, NULL AS needs_all_until_ns
-            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+            FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
             UNION ALL
             SELECT /*+ BROADCAST(k), BROADCAST(o) */ s.run, s.seq, s.broker, s.topic, s.partition, log_start, last_stable_offset, high_watermark,
                    IF(coalesce(kafkas, false) OR try_element_at(filter(states, x -> x.leader IS NOT NULL AND x.seq < s.seq), -1).leader = s.broker,
                       log_end, NULL),
                    IF(coalesce(kafkas, false), NULL, at_ns)
-            FROM audit_state s LEFT JOIN kafkas k ON k.run = s.run
-            LEFT JOIN audit_states_of o ON o.run = s.run AND o.where_ = s.topic AND o.partition = s.partition
+            FROM {{state}} s LEFT JOIN kafkas k ON k.run = s.run
+            LEFT JOIN {{states_of}} o ON o.run = s.run AND o.where_ = s.topic AND o.partition = s.partition
             WHERE high_watermark >= 0
         ), apart AS (
             SELECT *, greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
@@ -151,11 +151,11 @@ def epochs(tables: Tables) -> DataFrame:
     consumers, by their offsets."""
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
-        SELECT {of_batch.replace("where_", NAMED)}, seq, place, NULL AS first_ns, NULL AS last_ns FROM audit_batches
+        SELECT {of_batch.replace("where_", NAMED)}, seq, place, NULL AS first_ns, NULL AS last_ns FROM {{batches}}
         WHERE api = 'Fetch' AND epoch >= 0"""
     ends = f"""
         SELECT {of_batch}, broker, life, min(seq) AS seq, min(begun_ns) AS first_ns, max(ready_ns) AS last_ns FROM (
-            SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM audit_consumed WHERE epoch >= 0
+            SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM {{consumed}} WHERE epoch >= 0
             WINDOW a AS (PARTITION BY run, seq, where_, partition))
         WHERE ends GROUP BY {of_batch}, broker, life"""
 
@@ -193,11 +193,11 @@ def latest(tables: Tables) -> DataFrame:
     rows = tables.sql(f"""
         WITH looked AS (
             SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, place, base_offset, isolation
-            FROM audit_partitions WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
+            FROM {{partitions}} WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
         ), told AS (
             SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, high_watermark, last_stable_offset, NULL AS seq, NULL AS place, NULL AS found,
                    0 AS isolation
-            FROM audit_partitions WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
+            FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
         ), sightings AS (
             SELECT * FROM told LEFT SEMI JOIN looked USING (run, broker, where_, partition)
             UNION ALL SELECT * FROM looked
@@ -241,16 +241,16 @@ def earliest_at(tables: Tables) -> DataFrame:
         WITH looked AS (
             SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp,
                    ready_ns AS at_ns
-            FROM audit_partitions
+            FROM {{partitions}}
             WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp >= 0 AND base_offset >= 0 AND answered_timestamp >= 0
         ), moved AS (
-            SELECT run, coalesce(topic, topic_id) AS where_, partition, max(log_start) > 0 AS moved FROM audit_partitions
+            SELECT run, coalesce(topic, topic_id) AS where_, partition, max(log_start) > 0 AS moved FROM {{partitions}}
             WHERE api IN ('Fetch', 'Produce') GROUP BY run, coalesce(topic, topic_id), partition
         ), points AS (
             SELECT * FROM looked
             UNION ALL
             SELECT * FROM (
-                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp, begun_ns FROM audit_batches
+                SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp, begun_ns FROM {{batches}}
                 WHERE api = 'Fetch' AND NOT control AND count > 0
             ) fetched LEFT SEMI JOIN looked USING (run, where_, partition)
         ), reached AS (
@@ -261,7 +261,7 @@ def earliest_at(tables: Tables) -> DataFrame:
             SELECT /*+ BROADCAST(p) */ r.*,
                    IF(coalesce(moved, false) OR coalesce(compacts, true) AND reached.at_ns < r.at_ns, NULL, reached) AS before
             FROM reached r LEFT JOIN moved m ON m.run = r.run AND m.where_ = r.where_ AND m.partition = r.partition
-            LEFT JOIN audit_policies p ON p.run = r.run AND p.where_ = r.where_
+            LEFT JOIN {{policies}} p ON p.run = r.run AND p.where_ = r.where_
             WHERE turn = 1
         )
         SELECT run, seq, where_, partition, asked_timestamp, at_offset AS found, answered_timestamp, before.max_timestamp AS reached_before,
@@ -282,7 +282,7 @@ def out_of_range(tables: Tables) -> DataFrame:
                 last(CASE WHEN error = 0 THEN ready_ns END, true) OVER before AS before_ns,
                 last(CASE WHEN error = 0 AND log_start >= 0 THEN log_start END, true) OVER behind AS later_start,
                 last(CASE WHEN error = 0 AND log_start >= 0 THEN ready_ns END, true) OVER behind AS then_ns
-            FROM audit_partitions WHERE api = 'Fetch'
+            FROM {{partitions}} WHERE api = 'Fetch'
             WINDOW
                 before AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),

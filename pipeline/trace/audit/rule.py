@@ -9,11 +9,13 @@ import inspect
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from string import Formatter
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkaproto.pipeline.capture import files as captures
 from kafkaproto.pipeline.capture.conversation import SEQ_PER_PACKET
-from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.pipeline.trace.tables import read
 
 if TYPE_CHECKING:
@@ -28,49 +30,76 @@ NAMES = tuple(TABLES)
 
 
 class Tables:
-    """The tables as DataFrames. Made from a folder, or from DataFrames with the same columns. `sql` knows them as audit_requests,
-    audit_partitions, audit_batches, audit_events and audit_state, and six more:
+    """The tables of a trace as DataFrames, and six small ones derived from them. A query names them in braces, and `sql` gives it the DataFrames.
 
-    audit_settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder told them.
-    audit_policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
-    audit_cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (from_ns, until_ns): when records may have gone from the end of
-    a log, or another log came in the place of one.
-    audit_states_of: run, where_ (a topic's name), partition, states (at_ns, seq, leader, isr; null where that was not told), as they came: of
-    runs that are told who leads, and who is in sync.
-    audit_consumed: batches that consumers got, with where_, and life: what was got in two lives may be of two logs.
-    audit_gaps: run, entries (how many are missing, 0: nobody knows), gaps (from_ns, until_ns): when what a run lacks may have happened.
-    Runs that lack nothing are not in it.
+    Two objects share nothing but the Spark session, and several threads may query one object.
+
+    requests, partitions, batches, events, state: see `kafkaproto.pipeline.trace.schema`. A table that is not given is empty.
+    settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder reported them.
+    policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
+    cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (from_ns, until_ns): when a log may have been truncated, or replaced by
+    another one.
+    states_of: run, where_ (a topic's name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time: of runs that
+    report leaders and in-sync replicas.
+    consumed: the batches that consumers received, with where_, and life: batches of different lives may belong to different logs.
+    gaps: run, entries (number of missing entries, 0: unknown), gaps (from_ns, until_ns): when the missing entries may have happened. Complete
+    runs are not in it.
     """
 
     def __init__(
-        self, requests: DataFrame, partitions: DataFrame, batches: DataFrame, events: DataFrame, state: DataFrame
+        self,
+        requests: DataFrame | None = None,
+        partitions: DataFrame | None = None,
+        batches: DataFrame | None = None,
+        events: DataFrame | None = None,
+        state: DataFrame | None = None,
     ) -> None:
-        self.requests = requests
-        self.partitions = partitions
-        self.batches = batches
-        self.events = events
-        self.state = state
-        self._spark = requests.sparkSession
-        for name in NAMES:
-            getattr(self, name).createOrReplaceTempView(f"audit_{name}")
-        for name, query in (
-            ("audit_settings", SETTINGS),
-            ("audit_policies", POLICIES),
-            ("audit_cuts_of", CUTS),
-            ("audit_states_of", STATES),
-            ("audit_gaps", GAPS),
-        ):
-            # Few rows that many rules join: made once.
-            self.sql(query).coalesce(1).localCheckpoint().createOrReplaceTempView(name)
-        self.sql(CONSUMED).createOrReplaceTempView("audit_consumed")
-        self._whole = self.sql("SELECT run FROM audit_gaps").isEmpty()
+        """Raises ValueError if no table is given."""
+        given = (requests, partitions, batches, events, state)
+        spark = next((frame.sparkSession for frame in given if frame is not None), None)
+        if spark is None:
+            raise ValueError(f"at least one of the tables must be given: {', '.join(NAMES)}")
+        self._spark = spark
+        self.requests, self.partitions, self.batches, self.events, self.state = (
+            spark.createDataFrame([], ddl(name)) if frame is None else frame
+            for name, frame in zip(NAMES, given, strict=True)
+        )
+        self._frames: dict[str, DataFrame] = {name: getattr(self, name) for name in NAMES}
+        self._deriving = RLock()
+        self._complete: bool | None = None
 
     @classmethod
     def of(cls, spark: SparkSession, out: Path) -> Tables:
+        """Read the tables in the folder `out`."""
         return cls(*(read(spark, out, table) for table in NAMES))
 
-    def sql(self, query: str) -> DataFrame:
-        return self._spark.sql(query)
+    def sql(self, query: str, **more: DataFrame) -> DataFrame:
+        """Run a query that names tables in braces: `SELECT run FROM {requests}`. Other braces in it are doubled, as for `str.format`.
+
+        more: DataFrames for further names. Raises KeyError for a name that is neither a table nor in `more`, and what Spark raises.
+        """
+        names = {name for _, name, _, _ in Formatter().parse(query) if name}
+        # Spark makes a view for each frame and drops it. Spark 4.0 then also uncaches the plan of the view: a filter, which the optimizer
+        # removes, makes that another plan than the frame's own.
+        views = {name: (more[name] if name in more else self.table(name)).where("true") for name in names}
+        return self._spark.sql(query, None, **views)
+
+    def table(self, name: str) -> DataFrame:
+        """Return a table by its name, and derive it if nobody has used it before. Raises KeyError for an unknown name."""
+        with self._deriving:
+            if name not in self._frames:
+                rows = self.sql(DERIVED[name])
+                # All but the batches are few rows that many rules join: computed once.
+                self._frames[name] = rows if name == "consumed" else rows.coalesce(1).localCheckpoint()
+            return self._frames[name]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no run lacks an entry."""
+        with self._deriving:
+            if self._complete is None:
+                self._complete = self.table("gaps").isEmpty()
+            return self._complete
 
     def uncut(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
         """Rows of two moments, which have `run`, `where_` and `broken`, without those that are broken where something may have cut the log
@@ -78,7 +107,7 @@ class Tables:
         moments go."""
         found = self.whole(rows, one_ns, other_ns)
         for which, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
-            cuts = self.sql(f"SELECT {', '.join(keys)}, cuts FROM audit_cuts_of WHERE {which}")
+            cuts = self.table("cuts_of").where(which).select(*keys, "cuts")
             between = f"exists(cuts, c -> c.from_ns <= greatest({one_ns}, {other_ns}) AND c.until_ns >= least({one_ns}, {other_ns}))"
             joined = found.join(cuts.hint("broadcast"), keys, "left")
             found = joined.where(f"NOT (broken AND coalesce({between}, false))").drop("cuts")
@@ -87,11 +116,12 @@ class Tables:
     def whole(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
         """Rows that have `run` and `broken`, which becomes null (not decided) where it is true and the run lacks what may have happened
         between two moments: expressions, null where nothing that is missing could explain the row."""
-        if self._whole:
+        if self.is_complete:
             return rows
         lacks = f"exists(gaps, g -> g.from_ns <= greatest({one_ns}, {other_ns}) AND g.until_ns >= least({one_ns}, {other_ns}))"
         asked = f"({one_ns}) IS NOT NULL AND ({other_ns}) IS NOT NULL"
-        found = rows.join(self.sql("SELECT run, gaps FROM audit_gaps").hint("broadcast"), "run", "left")
+        gaps = self.table("gaps").select("run", "gaps")
+        found = rows.join(gaps.hint("broadcast"), "run", "left")
         decided = f"CASE WHEN broken AND {asked} AND coalesce({lacks}, false) THEN NULL ELSE broken END AS broken"
         return found.selectExpr("* EXCEPT (broken, gaps)", decided)
 
@@ -103,7 +133,7 @@ class Tables:
 SETTINGS = """
     WITH told AS (
         SELECT run, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, settings: map<string, string>>>')) AS one
-        FROM audit_events WHERE kind = 'meta'
+        FROM {events} WHERE kind = 'meta'
     )
     SELECT run, one.id AS broker, try_cast(one.settings['quota.window.num'] AS bigint) AS window_num,
            try_cast(one.settings['quota.window.size.seconds'] AS bigint) AS window_s,
@@ -114,24 +144,24 @@ POLICIES = """
     WITH told AS (
         SELECT run, get_json_object(facts, '$.topic') AS where_,
                max(coalesce(from_json(facts, 'configs map<string, string>').configs['cleanup.policy'] LIKE '%compact%', false)) AS compacts
-        FROM audit_events WHERE kind = 'topic' GROUP BY run, get_json_object(facts, '$.topic')
-    ), defaults AS (SELECT run, max(policy LIKE '%compact%') AS compacts FROM audit_settings GROUP BY run)
+        FROM {events} WHERE kind = 'topic' GROUP BY run, get_json_object(facts, '$.topic')
+    ), defaults AS (SELECT run, max(policy LIKE '%compact%') AS compacts FROM {settings} GROUP BY run)
     SELECT told.run, where_, told.compacts OR defaults.compacts AS compacts FROM told JOIN defaults USING (run)
     WHERE told.compacts OR defaults.compacts IS NOT NULL"""
 CUTS = """
     WITH seen AS (
         SELECT run, at_ns, kind, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
-        FROM audit_events
+        FROM {events}
         WHERE kind IN ('broker', 'recovery', 'leader')
            OR kind = 'log' AND get_json_object(facts, '$.what') <> 'start'
            OR kind = 'topic' AND get_json_object(facts, '$.state') IN ('deleted', 'created')
     ), ids AS (
         SELECT DISTINCT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
-        FROM audit_events WHERE kind IN ('topic', 'named')
+        FROM {events} WHERE kind IN ('topic', 'named')
     ), named AS (
         SELECT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id, at_ns,
                CAST(get_json_object(facts, '$.begun_ns') AS bigint) AS begun_ns, broker, seq
-        FROM audit_events LEFT ANTI JOIN (SELECT run FROM audit_events WHERE kind = 'topic') USING (run) WHERE kind = 'named'
+        FROM {events} LEFT ANTI JOIN (SELECT run FROM {events} WHERE kind = 'topic') USING (run) WHERE kind = 'named'
     ), renamed AS (
         SELECT DISTINCT run, topic, at_ns, before.topic_id, before.begun_ns FROM (
             SELECT run, topic, topic_id, at_ns, lag(struct(topic_id, begun_ns)) OVER (PARTITION BY run, topic ORDER BY at_ns, seq) AS before
@@ -142,7 +172,7 @@ CUTS = """
         WHERE before.topic_id <> topic_id
     ), sighted AS (
         SELECT /*+ BROADCAST(n) */ p.run, p.topic_id, n.at_ns, max(p.begun_ns) AS begun_ns
-        FROM audit_partitions p JOIN renamed n ON p.run = n.run AND p.topic_id = n.topic_id AND p.begun_ns < n.at_ns
+        FROM {partitions} p JOIN renamed n ON p.run = n.run AND p.topic_id = n.topic_id AND p.begun_ns < n.at_ns
         WHERE p.error = 0 GROUP BY p.run, p.topic_id, n.at_ns
     ), cuts AS (
         SELECT run, CASE WHEN kind IN ('broker', 'recovery') THEN NULL ELSE topic END AS where_, at_ns AS from_ns, at_ns AS until_ns FROM seen
@@ -151,7 +181,7 @@ CUTS = """
         UNION ALL
         SELECT run, topic, greatest(renamed.begun_ns, sighted.begun_ns), at_ns FROM renamed LEFT JOIN sighted USING (run, topic_id, at_ns)
         UNION ALL
-        SELECT run, NULL, coalesce(handled_ns, received_ns), ready_ns FROM audit_requests WHERE api = 'DeleteTopics'
+        SELECT run, NULL, coalesce(handled_ns, received_ns), ready_ns FROM {requests} WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(struct(from_ns, until_ns)) AS cuts FROM cuts GROUP BY run, where_"""
 """Who is not told of topics learns from answers that a name has another id: something was between the last that had the old one and that."""
@@ -160,12 +190,12 @@ STATES = """
         SELECT run, at_ns, seq, topic, place AS partition, one.leader AS leader, one.isr AS isr FROM (
             SELECT run, at_ns, seq, get_json_object(facts, '$.topic') AS topic,
                    posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, one)
-            FROM audit_events WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
+            FROM {events} WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
         UNION ALL
         SELECT run, at_ns, seq, get_json_object(facts, '$.topic'), CAST(get_json_object(facts, '$.partition') AS int),
                CASE WHEN kind = 'leader' THEN CAST(get_json_object(facts, '$.leader') AS int) END,
                CASE WHEN kind = 'isr' THEN from_json(get_json_object(facts, '$.isr'), 'array<int>') END
-        FROM audit_events WHERE kind IN ('leader', 'isr')
+        FROM {events} WHERE kind IN ('leader', 'isr')
     )
     SELECT run, topic AS where_, partition, sort_array(collect_list(struct(at_ns, seq, leader, isr))) AS states FROM stated
     GROUP BY run, topic, partition"""
@@ -181,9 +211,9 @@ MOST_GAPS = 256
 """Of a run: more are put together, as each row that a rule asks about is compared with all."""
 GAPS = f"""
     WITH counted AS (
-        SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM audit_requests
-        UNION ALL SELECT run, seq, at_ns FROM audit_events WHERE kind NOT IN ('named', 'rack')
-        UNION ALL SELECT run, seq, at_ns FROM audit_state
+        SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM {{requests}}
+        UNION ALL SELECT run, seq, at_ns FROM {{events}} WHERE kind NOT IN ('named', 'rack')
+        UNION ALL SELECT run, seq, at_ns FROM {{state}}
     ), blocks AS (
         SELECT run, seq DIV 64 AS block, bit_or(shiftleft(1L, CAST(seq % 64 AS int))) AS there, min(at_ns) AS begins_ns,
                max(at_ns) AS ends_ns, max(seq) AS last
@@ -200,7 +230,7 @@ GAPS = f"""
                                   & ~(there | IF(block = 0, 1L, 0L))) AS bigint) AS entries)))
         FROM neighbours
         UNION ALL
-        SELECT run, at_ns - {LASTS_NS}, at_ns, 0L FROM audit_events
+        SELECT run, at_ns - {LASTS_NS}, at_ns, 0L FROM {{events}}
         WHERE kind IN ('lost', 'unreadable') AND run RLIKE r'{captures.NAMED.pattern}'
     ), numbered AS (
         SELECT run, from_ns, until_ns, entries, row_number() OVER (PARTITION BY run ORDER BY from_ns) - 1 AS nth,
@@ -209,7 +239,7 @@ GAPS = f"""
     ), grouped AS (
         SELECT run, sum(entries) AS entries, min(from_ns) AS from_ns, max(until_ns) AS until_ns
         FROM numbered GROUP BY run, nth * least({MOST_GAPS}, total) DIV total
-    ), telling AS (SELECT DISTINCT run, true AS tells FROM audit_events WHERE kind = 'topic')
+    ), telling AS (SELECT DISTINCT run, true AS tells FROM {{events}} WHERE kind = 'topic')
     SELECT run, sum(entries) AS entries,
            collect_list(struct(from_ns, until_ns + IF(coalesce(tells, false), 0L, {LASTS_NS}) AS until_ns)) AS gaps
     FROM grouped LEFT JOIN telling USING (run) GROUP BY run"""
@@ -226,26 +256,35 @@ NAMED = "coalesce(topic, topic_id) AS where_"
 
 
 CONSUMED = f"""
-    WITH followers AS (SELECT run, seq FROM audit_requests WHERE replica_id >= 0
+    WITH followers AS (SELECT run, seq FROM {{requests}} WHERE replica_id >= 0
     ), got AS (
-        SELECT *, {NAMED} FROM audit_batches LEFT ANTI JOIN followers USING (run, seq) WHERE api = 'Fetch'
+        SELECT *, {NAMED} FROM {{batches}} LEFT ANTI JOIN followers USING (run, seq) WHERE api = 'Fetch'
     ), every AS (
         SELECT run, flatten(collect_list(cuts)) AS cuts FROM (
-            SELECT run, cuts FROM audit_cuts_of WHERE where_ IS NULL UNION ALL SELECT run, gaps FROM audit_gaps)
+            SELECT run, cuts FROM {{cuts_of}} WHERE where_ IS NULL UNION ALL SELECT run, gaps FROM {{gaps}})
         GROUP BY run
     ), timed AS (
         SELECT /*+ BROADCAST(o), BROADCAST(e) */ g.*, concat(coalesce(o.cuts, array()), coalesce(e.cuts, array())) AS cuts
-        FROM got g LEFT JOIN audit_cuts_of o ON o.run = g.run AND o.where_ = g.where_ LEFT JOIN every e ON e.run = g.run
+        FROM got g LEFT JOIN {{cuts_of}} o ON o.run = g.run AND o.where_ = g.where_ LEFT JOIN every e ON e.run = g.run
     )
     SELECT * EXCEPT (cuts), size(filter(cuts, c -> c.until_ns < begun_ns)) + size(filter(cuts, c -> c.from_ns <= ready_ns)) AS life
     FROM timed"""
 """What consumers get stays; what a follower gets may be above the high watermark, and others take its place. A life is what lies between two
 cuts, as is what was got while a cut may have been."""
+DERIVED = {
+    "settings": SETTINGS,
+    "policies": POLICIES,
+    "cuts_of": CUTS,
+    "states_of": STATES,
+    "gaps": GAPS,
+    "consumed": CONSUMED,
+}
+"""Maps a derived table to its query."""
 
 
 class Rule(NamedTuple):
     """check: every row that the rule can decide, with `broken` (boolean), `excess` (double: how far off) and what a reader wants to see,
-    `run` and `seq` first. It reads `Tables.sql` and asks nothing of a run that its recorder could not know. Where only what came before
+    `run` and `seq` first. It queries `Tables.sql` and asks nothing of a run that its recorder could not know. Where only what came before
     tells whether a row is broken, `Tables.whole` has a look at whether that is there."""
 
     number: str

@@ -23,7 +23,7 @@ def steps(tables: Tables) -> DataFrame:
                    OR coalesce(session_expected <> session_epoch AND answered_session_id = session_id AND session_id <> 0, false) AS broken,
                CAST(greatest(session_missing, session_strays, abs(CAST(session_expected AS bigint) - session_epoch), 0) AS double) AS excess,
                ready_ns
-        FROM audit_requests r
+        FROM {{requests}} r
         WHERE api = 'Fetch' AND answered AND NOT {HELD} AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)
     """)
     return tables.whole_before(rows, "ready_ns").drop("ready_ns")

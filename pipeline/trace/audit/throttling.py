@@ -17,7 +17,7 @@ def muted(tables: Tables) -> DataFrame:
     """By the broker's clock, when its handler began: no request is taken before every mute of its connection is over."""
     return tables.sql("""
         WITH ordered AS (
-            SELECT *, max(struct(muted_until_ms, seq)) OVER c AS mute FROM audit_requests WHERE conn IS NOT NULL AND handled_ms IS NOT NULL
+            SELECT *, max(struct(muted_until_ms, seq)) OVER c AS mute FROM {requests} WHERE conn IS NOT NULL AND handled_ms IS NOT NULL
             WINDOW c AS (PARTITION BY run, conn ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         )
         SELECT run, seq, conn, api, client_id, mute.seq AS throttled_seq, handled_ms, mute.muted_until_ms,
@@ -35,7 +35,7 @@ def how_long(tables: Tables) -> DataFrame:
                 WHEN throttle_quota IN ('Produce', 'Fetch', 'Request')
                 THEN (quota_rate - quota_bound) / nullif(quota_bound, 0) * quota_window_ms
                 WHEN throttle_quota = 'ControllerMutation' THEN -quota_rate / nullif(quota_bound, 0) * 1000 END AS wait
-            FROM audit_requests r LEFT JOIN audit_settings s ON s.run = r.run AND s.broker = r.broker
+            FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
             WHERE decided_ms > 0 AND NOT held
         ), rounded AS (
             SELECT *, CAST(throttle_ms AS bigint) AS told_ms, IF(wait IS NULL, NULL, least(
@@ -55,7 +55,7 @@ def empty_fetch(tables: Tables) -> DataFrame:
     return tables.sql(f"""
         SELECT run, seq, client_id, coalesce(decided_ms, throttle_ms) AS throttled_ms, records_bytes,
                records_bytes > 0 AS broken, CAST(records_bytes AS double) AS excess
-        FROM audit_requests WHERE api = 'Fetch' AND answered AND coalesce(decided_ms, throttle_ms) > 0 AND NOT {HELD}
+        FROM {{requests}} WHERE api = 'Fetch' AND answered AND coalesce(decided_ms, throttle_ms) > 0 AND NOT {HELD}
     """)
 
 
@@ -67,7 +67,7 @@ def taken_back(tables: Tables) -> DataFrame:
         WITH counted AS (
             SELECT *, sum(CASE WHEN decided_ms = 0 THEN bytes_out ELSE 0 END) OVER (
                 PARTITION BY run, broker, client_id ORDER BY ready_ns, seq) AS sent
-            FROM audit_requests
+            FROM {{requests}}
             WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND decided_ms IS NOT NULL
         ), recorded AS (
             SELECT *, quota_rate * quota_window_ms / 1000 AS total, lag(quota_rate * quota_window_ms / 1000) OVER c AS before,

@@ -15,7 +15,7 @@ def below_stable(tables: Tables) -> DataFrame:
     return tables.sql(f"""
         SELECT run, seq, {NAMED}, partition, last_stable_offset, next_offset, next_offset > last_stable_offset AS broken,
                CAST(next_offset - last_stable_offset AS double) AS excess
-        FROM audit_partitions
+        FROM {{partitions}}
         WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL AND last_stable_offset >= 0
     """).withColumnRenamed("where_", "topic")
 
@@ -27,13 +27,13 @@ def aborted_listed(tables: Tables) -> DataFrame:
         WITH answers AS (
             SELECT run, seq, {NAMED}, partition, ready_ns,
                    from_json(coalesce(aborted, '[]'), 'array<array<bigint>>') AS listed
-            FROM audit_partitions WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL
+            FROM {{partitions}} WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL
         ), spans AS (
             SELECT run, where_, partition, one[0] AS producer_id, one[1] AS first_offset, max(ready_ns) AS listed_ns
             FROM (SELECT run, where_, partition, ready_ns, explode(listed) AS one FROM answers)
             GROUP BY run, where_, partition, one[0], one[1]
         ), seen AS (
-            SELECT run, seq, {NAMED}, partition, producer_id, base_offset, last_offset, transactional, control FROM audit_batches
+            SELECT run, seq, {NAMED}, partition, producer_id, base_offset, last_offset, transactional, control FROM {{batches}}
             WHERE api = 'Fetch'
         ), parted AS (
             SELECT *, base_offset > 1 + max(last_offset) OVER (

@@ -132,7 +132,6 @@ def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> Made:
         against = None if wanted.against is None else _run(store, wanted.against)
         answers: list[Answer] = [*ANSWERS]
         if against is not None:
-            # Before those of the run: the rules ask the tables that were made last.
             both = Tables.of(spark, wanted.out)
             answers.append(diff.answer(against, run))
         rest = sorted(set(runs) - {run})

@@ -289,6 +289,21 @@ def test_the_difference_of_two_runs_is_only_what_differs(spark: Any, folder: Pat
     assert all(told(same, query.name, every) == [] for query in same.queries if query.name != "versions")
 
 
+def test_the_difference_of_runs_is_told_whatever_their_names(spark: Any, folder: Path) -> None:
+    """A capture is called as its file."""
+    names = {"before": "a 'b' {c} {}.pcap", "after": "{requests}.pcap"}
+
+    def renamed(table: str) -> Any:
+        rows = [r | {"run": names[r["run"]]} for r in stored(folder, table)]
+        return spark.createDataFrame([tuple(r[c.name] for c in TABLES[table]) for r in rows], ddl(table))
+
+    every = Tables(*map(renamed, TABLES))
+    answer = diff.answer(names["before"], names["after"])
+    assert [(r["client"], r["before"], r["after"]) for r in told(answer, "again", every)] == [("reader-*", 0, 1)]
+    [versions] = [query for query in answer.queries if query.name == "versions"]
+    assert names["before"].replace("'", "\\'") in versions.source and "FROM requests WHERE" in versions.source
+
+
 def test_a_table_that_is_too_long_says_so(tables: Tables) -> None:
     one = found(Query("n", "numbers", f"SELECT id FROM range({MOST_ROWS + 5})"), tables)
     assert len(one.rows) == MOST_ROWS and one.more

@@ -141,7 +141,7 @@ def found(spark: Any, out: Path) -> Iterator[Found]:
                 left_out.setdefault(one.run, set()).add(rule.number)
             else:
                 rules[one.run].setdefault(rule.number, []).append((one.seq, clients.get((one.run, one.seq))))
-    lacks = {one.run: one.entries for one in audited.sql("SELECT run, entries FROM audit_gaps").collect()}
+    lacks = {one.run: one.entries for one in audited.sql("SELECT run, entries FROM {gaps}").collect()}
     yield Found(rules, planted, missing, lacks, left_out)
     for frame in frames:
         frame.unpersist()
