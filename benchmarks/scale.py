@@ -65,7 +65,7 @@ def one(folder: Path) -> dict[str, float]:
     """In this process: Parquet of the trace, then everything from the trace on, into another folder."""
     from kafkaproto.pipeline.session import local_session
     from kafkaproto.pipeline.trace.progress import Progress
-    from kafkaproto.pipeline.trace.report.__main__ import Wanted, make
+    from kafkaproto.pipeline.trace.report.making import Wanted, make
     from kafkaproto.pipeline.trace.tables import build, with_spark
 
     trace = folder / "trace"

@@ -13,7 +13,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     from kafkaproto.pipeline.session import local_session
     from kafkaproto.pipeline.trace.audit.rule import BROKEN, HOLDS
     from kafkaproto.pipeline.trace.progress import Progress as Quiet
-    from kafkaproto.pipeline.trace.report.__main__ import Wanted, make
+    from kafkaproto.pipeline.trace.report.making import Wanted, make
 
     with local_session("kafkaproto demo report") as spark:
         begun = progress.seconds

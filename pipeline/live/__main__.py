@@ -7,31 +7,14 @@ otherwise.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-from kafkaproto.error_codes import ErrorCode
-from kafkaproto.errors import DecodeError
-from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from kafkaproto.pipeline.ask import ask
-from kafkaproto.pipeline.live.job import FolderError, Job, Limits, Told, Windows, claim, goes_on_at
-from kafkaproto.pipeline.session import local_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
-METADATA_VERSION = 9
-LIST_OFFSETS_VERSION = 6
-LATEST = -1
-LOOK_SECONDS = 0.2
-LAST_BATCH_SECONDS = 60.0
-HEAD = ("window", "client", "throttles", "throttled ms", "share", "longest ms", "lag max", "lag last", "")
+from kafkaproto.pipeline.live.job import FolderError, Limits, Windows, claim
+from kafkaproto.pipeline.live.journal import problem
+from kafkaproto.pipeline.live.watching import run
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,114 +80,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         claim(options.checkpoint, options.journal, windows)
     except FolderError as error:
         made.error(str(error))
-    if (wrong := _trouble(options.bootstrap, options.journal, options.checkpoint)) is not None:
+    if (wrong := problem(options.bootstrap, options.journal, options.checkpoint)) is not None:
         made.error(wrong)
-    try:
-        with local_session("kafkaproto live", connector=True) as spark:
-            return _run(spark, options, windows)
-    except KeyboardInterrupt:  # before anything was begun
-        return 0
-
-
-def _run(spark: SparkSession, options: argparse.Namespace, windows: Windows) -> int:
-    stopped = False
-
-    def stop(*_: object) -> None:
-        nonlocal stopped
-        stopped = True
-
-    job = Job(
-        spark,
+    return run(
         options.bootstrap,
         options.checkpoint,
         options.journal,
         options.alerts_topic,
         windows,
         Limits(options.threshold_ms, options.lag),
-        lambda told: _say(text(told)),
+        None if options.once else options.every_s,
     )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)  # after Spark's, which would cancel what goes on
-    query = job.start(None if options.once else options.every_s)
-    _say(f"watching {options.journal} of {options.bootstrap}; alerts go to {options.alerts_topic}")
-    return _watch(query, lambda: stopped)
-
-
-def _trouble(bootstrap: str, journal: str, folder: Path) -> str | None:
-    """What is wrong with the broker, if anything is: Spark would try for minutes, and not say what to do."""
-    why: object = None
-    for address in bootstrap.split(","):
-        try:
-            request = MetadataRequest([MetadataRequestTopic(name=journal)], allow_auto_topic_creation=False)
-            answer = ask(address, request, METADATA_VERSION)
-            if answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                return f"{address} has no topic {journal}; start it as kafkaproto broker --journal-topic {journal}"
-            end, begin = _end(answer, journal), goes_on_at(folder, journal)
-        except (OSError, EOFError, DecodeError) as error:
-            why = error
-            continue
-        if end < begin:
-            return (
-                f"{journal} of {address} ends at offset {end}, and {folder} goes on at {begin}: the broker was started anew; "
-                "give another --checkpoint, or the broker a --data-dir"
-            )
-        return None
-    return f"no broker answers at {bootstrap} ({why}); start one with kafkaproto broker --journal-topic {journal}"
-
-
-def _end(answer: MetadataResponse, journal: str) -> int:
-    """The end offset of the journal's one partition, as its leader has it. Raises OSError, EOFError."""
-    leader = next((b for b in answer.brokers if b.node_id == answer.topics[0].partitions[0].leader_id), None)
-    if leader is None:
-        raise OSError(f"nobody leads {journal}")
-    wanted = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
-    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=journal, partitions=[wanted])])
-    told = ask(f"{leader.host}:{leader.port}", request, LIST_OFFSETS_VERSION)
-    return int(told.topics[0].partitions[0].offset)
-
-
-def _watch(query: StreamingQuery, is_stopped: Callable[[], bool]) -> int:
-    """Wait for the end. What goes on is finished before, so that the next run has nothing to do again."""
-    while query.isActive and not is_stopped():
-        time.sleep(LOOK_SECONDS)
-    give_up = time.monotonic() + LAST_BATCH_SECONDS
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < give_up:
-        time.sleep(LOOK_SECONDS)
-    failure = query.exception()
-    query.stop()
-    if failure is not None:
-        sys.stderr.write(f"live: the query failed: {str(failure).splitlines()[0]}\n")
-        return 1
-    _say("ended; run again with the same --checkpoint to go on")
-    return 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def text(told: Told) -> str:
-    """A line about a micro-batch, and its worst rows as a table."""
-    lines: list[tuple[str, ...]] = [HEAD]
-    for row in told.worst:
-        start = time.strftime("%H:%M:%S", time.gmtime(row.window_start_ms / 1000))
-        lags = ["" if lag is None else f"{lag:,}" for lag in (row.lag_max, row.lag_last)]
-        throttled = (f"{row.throttled_ms:,}", f"{row.share:.0%}", f"{row.longest_ms:,}")
-        lines.append(
-            (start, row.client_id or "(none)", f"{row.throttles:,}", *throttled, *lags, "ALERT" if row.alert else "")
-        )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
-    head = f"batch {told.batch}: {told.rows:,} rows changed in {told.windows:,} windows, {told.alerts:,} new alerts"
-    return "\n".join([head, *("  " + _aligned(line, widths) for line in lines)])
-
-
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        cell.ljust(w) if i in (0, 1, len(HEAD) - 1) else cell.rjust(w)
-        for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-    ]
-    return "  ".join(cells).rstrip()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 
 from kafkaproto.pipeline.trace.answers import diff
 from kafkaproto.pipeline.trace.answers.answer import found
-from kafkaproto.pipeline.trace.report.__main__ import ANSWERS, RELEASE, at_hand
+from kafkaproto.pipeline.trace.report.making import ANSWERS, RELEASE, at_hand
 from kafkaproto.pipeline.trace.report.page import Facts, page
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.schema import TABLES, ddl

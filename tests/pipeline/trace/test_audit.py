@@ -15,19 +15,11 @@ import pytest
 
 from kafkaproto.broker.quota.windows import throttle_ms
 from kafkaproto.pipeline.trace import tables as job
-from kafkaproto.pipeline.trace.audit.__main__ import (
-    FAILED,
-    RULES,
-    UNREADABLE,
-    WARNED,
-    as_json,
-    audit,
-    left_out,
-    main,
-    status,
-    text,
-)
+from kafkaproto.pipeline.trace.audit.__main__ import main
+from kafkaproto.pipeline.trace.audit.command import FAILED, UNREADABLE, WARNED
 from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, WARNING, Outcome, Rule, Tables
+from kafkaproto.pipeline.trace.audit.rules import RULES, audit
+from kafkaproto.pipeline.trace.audit.verdict import as_json, left_out, status, text
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.trace.format import Event

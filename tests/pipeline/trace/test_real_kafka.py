@@ -15,9 +15,9 @@ from kafkaproto.broker.proxy import server as proxy
 from kafkaproto.broker.proxy.connection import ProxyConnection
 from kafkaproto.conformance.scene import new_topic
 from kafkaproto.pipeline.trace import tables as job
-from kafkaproto.pipeline.trace.audit.__main__ import RULES
 from kafkaproto.pipeline.trace.audit.rule import NAMES
-from kafkaproto.pipeline.trace.report.__main__ import at_hand
+from kafkaproto.pipeline.trace.audit.rules import RULES
+from kafkaproto.pipeline.trace.report.making import at_hand
 from kafkaproto.pipeline.trace.tables import read
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.real_kafka import RealKafka

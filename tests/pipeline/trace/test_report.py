@@ -23,8 +23,9 @@ from kafkaproto.pipeline.trace.audit.command import UNFINISHED, UNREADABLE
 from kafkaproto.pipeline.trace.audit.rule import Tables, outcome
 from kafkaproto.pipeline.trace.progress import Progress
 from kafkaproto.pipeline.trace.report import figures
-from kafkaproto.pipeline.trace.report.__main__ import ANSWERS, RULES, Made, Wanted, main, make
+from kafkaproto.pipeline.trace.report.__main__ import main
 from kafkaproto.pipeline.trace.report.frames import exchanges
+from kafkaproto.pipeline.trace.report.making import ANSWERS, RULES, Made, Wanted, make
 from kafkaproto.pipeline.trace.report.page import Facts, page, table_html
 from kafkaproto.pipeline.trace.tables import build, without_spark
 from kafkaproto.trace.format import Exchange
@@ -108,8 +109,8 @@ def test_of_a_capture_the_frames_are_shown_and_where_they_are_in_it(
         [rule] = [rule for rule in RULES if rule.number == "7"]
         return Made(tmp_path, capture.name, [outcome(rule, Tables.of(spark, tmp_path / "out"))], [], {})
 
-    monkeypatch.setattr("kafkaproto.pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
-    monkeypatch.setattr("kafkaproto.pipeline.trace.report.__main__.make", made)
+    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.make", made)
     assert main([str(capture), "--out", str(tmp_path / "out")]) == 2
     found = re.search(r"its frames: Wireshark, some.pcap, frame.number == (\d+)", capsys.readouterr().out)
     assert found is not None
@@ -283,16 +284,16 @@ def test_what_nobody_expects_is_no_finding(
     def of_the_machine(*_: object) -> None:
         raise JvmGone(137, ["no memory"])
 
-    monkeypatch.setattr("kafkaproto.pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
-    monkeypatch.setattr("kafkaproto.pipeline.trace.audit.__main__.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("kafkaproto.pipeline.trace.audit.job.local_session", lambda name: nullcontext(spark))
     told = {
         of_spark: "ArithmeticException: [DIVIDE_BY_ZERO]",
         of_ours: "KeyError: 'a column'",
         of_the_machine: "ended with status 137",
     }
     for failure, why in told.items():
-        monkeypatch.setattr("kafkaproto.pipeline.trace.report.__main__.make", failure)
-        monkeypatch.setattr("kafkaproto.pipeline.trace.audit.__main__._run", failure)
+        monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.make", failure)
+        monkeypatch.setattr("kafkaproto.pipeline.trace.audit.job.audit_folder", failure)
         for command in (main, audited):
             assert command([str(report.parent)]) == UNFINISHED not in range(4)
             said = capsys.readouterr()
@@ -304,7 +305,7 @@ def test_the_command_makes_the_page_of_tables_and_tells_machines(
     report: Path, tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the session that is there: what a session costs is told elsewhere."""
-    monkeypatch.setattr("kafkaproto.pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.local_session", lambda name: nullcontext(spark))
     told = tmp_path / "told.json"
     assert main([str(report.parent), "--run", "before", "--json", str(told)]) == 0
     said = capsys.readouterr()
@@ -319,7 +320,7 @@ def test_of_several_recordings_the_page_names_the_others_and_the_status_is_of_al
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a broker that was started again with the same folder for its traces. The earlier run has a throttle that is too long."""
-    module = "kafkaproto.pipeline.trace.report.__main__"
+    module = "kafkaproto.pipeline.trace.report.making"
     monkeypatch.setattr(f"{module}.local_session", lambda name: nullcontext(spark))
     monkeypatch.setattr(f"{module}.RULES", tuple(rule for rule in RULES if rule.number in ("4", "7")))
     monkeypatch.setattr(f"{module}.ANSWERS", (recording.ANSWER, census.ANSWER))
@@ -352,7 +353,7 @@ def test_a_file_that_is_nothing_and_a_capture_of_something_else_are_told_and_a_f
 ) -> None:
     from contextlib import nullcontext
 
-    monkeypatch.setattr("kafkaproto.pipeline.trace.report.__main__.local_session", lambda name: nullcontext(spark))
+    monkeypatch.setattr("kafkaproto.pipeline.trace.report.making.local_session", lambda name: nullcontext(spark))
     (tmp_path / "foreign.kptrace").write_bytes(b"a,b")
     assert main([str(tmp_path / "foreign.kptrace")]) == 3
     assert "foreign.kptrace is no trace" in capsys.readouterr().err

@@ -15,8 +15,8 @@ from kafkaproto.broker.server.tracing import meta_of
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from kafkaproto.pipeline.trace.audit.__main__ import RULES
 from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.audit.rules import RULES
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.records.batch import NewRecord, build_batch

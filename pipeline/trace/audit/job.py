@@ -1,0 +1,54 @@
+"""The job of `kafkaproto audit`: bring tables up to date, evaluate every rule over them, and write the outcomes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkaproto.pipeline.session import local_session
+from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.audit.rules import RULES, asked
+from kafkaproto.pipeline.trace.audit.verdict import as_json, remarks, status, text
+from kafkaproto.pipeline.trace.progress import Progress
+from kafkaproto.pipeline.trace.store import Store, StoreError
+from kafkaproto.pipeline.trace.tables import build, with_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
+    """Audit the tables in `out` in a Spark session of its own. See `audit_folder`.
+
+    Raises StoreError if there are no tables and no trace to make them of.
+    """
+    if trace is None and not (out.is_dir() and Store(out).manifest()):
+        raise StoreError(f"{out} holds no tables: make some with kafkaproto tables TRACE OUT")
+    with local_session("kafkaproto audit") as spark:
+        return audit_folder(spark, out, trace, json_file)
+
+
+def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: Path | None) -> int:
+    """Audit the tables in `out`, and return the exit status.
+
+    trace: brings the tables up to this trace first. json_file: receives the outcomes as JSON; the text goes to standard output. Raises
+    StoreError and TraceError.
+    """
+    progress = Progress()
+    if trace is not None:
+        progress.note(f"tables of {trace}")
+        _, said = build(trace, out, partial(with_spark, spark, progress=progress.note))
+        for one in said:
+            sys.stderr.write(f"audit: {one.text}\n")
+    store = Store(out)
+    with store.at_work():
+        tables = Tables.of(spark, out)
+        outcomes = [asked(rule, tables, progress.note) for rule in RULES]
+        notes = remarks(store, tables)
+    sys.stdout.write(text(outcomes, notes))
+    if json_file is not None:
+        json_file.write_text(json.dumps(as_json(outcomes, notes), indent=1) + "\n")
+    return status(outcomes)
