@@ -1,0 +1,230 @@
+"""Rules by themselves: each family on a table of a few rows, two sets of tables at the same time, and nothing left behind in the session."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafkaproto.pipeline.trace.answers.census import verdicts
+from kafkaproto.pipeline.trace.audit.rule import Outcome, Tables, outcome
+from kafkaproto.pipeline.trace.audit.rules import FAMILIES, RULES
+from kafkaproto.pipeline.trace.report.making import at_hand
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES, ddl
+from kafkaproto.trace.format import Event
+from tests.support.pipeline.played import RACKS, play, windows
+from tests.support.pipeline.recorded import META
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    # py4j leaves its sockets to the collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+Row = dict[str, Any]
+
+
+def frame(spark: Any, table: str, rows: list[Row]) -> Any:
+    """A DataFrame of one table; columns that a row lacks are null."""
+    return spark.createDataFrame([tuple(row.get(c.name) for c in TABLES[table]) for row in rows], ddl(table)).coalesce(
+        1
+    )
+
+
+# ---- one rule, one small table -----------------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """rule: its number. rows: of the one table that the rule is given. broken: seq of the rows that break it."""
+
+    rule: str
+    table: str
+    rows: list[Row]
+    checked: int
+    broken: list[int]
+
+
+OF_FETCH: Row = {"run": "r", "api": "Fetch", "broker": 0, "topic": "t", "partition": 0, "begun_ns": 1, "ready_ns": 2}
+FETCH: Row = {"run": "r", "api": "Fetch", "api_version": 12, "conn": 1, "broker": 0, "answered": True, "held": False}
+NAMED: Row = {"run": "r", "kind": "named", "broker": 0}
+PRODUCED: Row = {
+    "run": "r",
+    "api": "Produce",
+    "broker": 0,
+    "topic": "t",
+    "partition": 0,
+    "acks": -1,
+    "crc": 1,
+    "count": 1,
+    "producer_id": 7,
+    "producer_epoch": 0,
+    "base_sequence": 0,
+}
+
+
+def named(seq: int, topic: str, topic_id: str) -> Row:
+    facts = {"topic": topic, "topic_id": topic_id, "begun_ns": seq}
+    return NAMED | {"seq": seq, "at_ns": seq, "facts": json.dumps(facts)}
+
+
+CASES = [
+    Case(
+        "2",
+        "partitions",
+        [
+            OF_FETCH
+            | {"seq": seq, "place": 0, "batches": 1, "limit_bytes": 100, "bytes": size, "first_batch_bytes": 60}
+            for seq, size in ((1, 100), (2, 101), (3, 60))
+        ],
+        3,
+        [2],
+    ),
+    Case(
+        "5",
+        "requests",
+        [
+            FETCH | {"seq": seq, "decided_ms": ms, "records_bytes": 9 * (seq % 2)}
+            for seq, ms in ((1, 0), (2, 5), (3, 5))
+        ],
+        2,
+        [3],
+    ),
+    Case(
+        "20",
+        "requests",
+        [
+            {"run": "r", "seq": seq, "api": "Produce", "acks": acks, "answered": answered}
+            for seq, acks, answered in ((1, 0, False), (2, 0, True), (3, 1, True), (4, -1, False))
+        ],
+        4,
+        [2, 4],
+    ),
+    Case(
+        "8",
+        "batches",
+        [
+            OF_FETCH | {"seq": seq, "place": place, "base_offset": base, "last_offset": last}
+            for seq, place, base, last in ((1, 0, 0, 4), (1, 1, 5, 9), (2, 0, 0, 4), (2, 1, 4, 9))
+        ],
+        2,
+        [2],
+    ),
+    Case(
+        "15 twice",
+        "batches",
+        [
+            PRODUCED | {"seq": seq, "base_offset": offset, "last_offset": offset, "begun_ns": seq, "ready_ns": seq}
+            for seq, offset in ((1, 0), (2, 0), (3, 1))
+        ],
+        3,
+        [3],
+    ),
+    Case(
+        "11",
+        "partitions",
+        [
+            OF_FETCH | {"seq": seq, "isolation": 1, "replica_id": -1, "next_offset": seq, "last_stable_offset": 2}
+            for seq in (1, 2, 3)
+        ],
+        3,
+        [3],
+    ),
+    Case("19", "events", [named(1, "t", "a"), named(2, "u", "b"), named(3, "v", "b")], 3, [3]),
+    Case(
+        "17",
+        "requests",
+        [
+            FETCH | {"seq": seq, "received_ns": seq, "ready_ns": seq, "session_missing": missing, "session_strays": 0}
+            for seq, missing in ((1, 0), (2, 1))
+        ],
+        2,
+        [2],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"rule {case.rule}")
+def test_a_rule_judges_one_table_of_a_few_rows(spark: Any, case: Case) -> None:
+    [rule] = [rule for rule in RULES if rule.number == case.rule]
+    rows = rule.check(Tables(**{case.table: frame(spark, case.table, case.rows)})).collect()
+    assert sorted(row.seq for row in rows if row.broken) == case.broken
+    assert len(rows) == case.checked and not any(row.broken is None for row in rows)
+
+
+def test_every_family_has_a_rule_that_is_judged_alone() -> None:
+    alone = {rule.check.__module__ for rule in RULES if rule.number in {case.rule for case in CASES}}
+    assert alone == {family.__name__ for family in FAMILIES}
+
+
+# ---- two sets of tables ------------------------------------------------------------------------------------------------------
+
+
+def played(run: str) -> dict[str, list[Row]]:
+    """The rows of a run, which is always called "r"."""
+    made: dict[str, list[Row]] = {table: [] for table in TABLES}
+    rows = Rows("r", META["wall_ms"], 0)
+    brokers = [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)]
+    advertised = {"0": [0, 11], "1": [0, 17], "2": [0, 9], "3": [0, 12], "18": [0, 4]}
+    for entry in [Event("meta", {"seq": 0, "broker": -1, "brokers": brokers, "advertised": advertised}), *play(run)]:
+        for table, row in rows.of(entry):
+            made[table].append(row)
+    return made
+
+
+def with_faults(made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Throttles last a millisecond too long, every other high watermark is too low, and each tenth event and state is missing."""
+    for row in made["requests"]:
+        row["throttle_ms"] = row["throttle_ms"] and row["throttle_ms"] + 1
+    for row in made["partitions"][::2]:
+        row["high_watermark"] = row["high_watermark"] and row["high_watermark"] // 2
+    return made | {table: [row for row in made[table] if row["seq"] % 10 != 9] for table in ("events", "state")}
+
+
+def test_two_sets_of_tables_audited_in_turns_have_the_findings_that_each_has_alone(spark: Any) -> None:
+    """Both have a run of the same name. Two rules run at the same time, one on each set, as in the report."""
+    sets = [played("before"), with_faults(played("after"))]
+    frames = [[frame(spark, table, rows) for table, rows in made.items()] for made in sets]
+    with at_hand(spark, frames[0], 1), at_hand(spark, frames[1], 1):
+        alone = []
+        for some in frames:
+            tables = Tables(*some)
+            alone.append([outcome(rule, tables) for rule in RULES])
+        both = [Tables(*some) for some in frames]
+        turns = [(rule, tables) for rule in RULES for tables in both]
+        with ThreadPoolExecutor(2) as pool:
+            found: list[Outcome] = list(pool.map(lambda turn: outcome(*turn), turns))
+    assert [one.rule.number for one in alone[0] if one.broken or one.left_out] == []
+    assert {"4", "10 order"} <= {one.rule.number for one in alone[1] if one.broken}
+    assert "10" in {one.rule.number for one in alone[1] if one.left_out}
+    assert [found[::2], found[1::2]] == alone
+
+
+# ---- what a query leaves behind ----------------------------------------------------------------------------------------------
+
+
+def test_queries_leave_no_view_and_keep_frames_in_memory(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def views() -> list[str]:
+        return [table.name for table in spark.catalog.listTables()]
+
+    before = views()
+    requests = frame(spark, "requests", [FETCH | {"seq": 1, "client_id": "c", "api_key": 1}]).cache()
+    tables = Tables(requests=requests)
+    assert requests.count() == 1
+    lazy = tables.sql("SELECT a.seq FROM {requests} a JOIN {requests} b USING (run) LEFT ANTI JOIN {gaps} USING (run)")
+    census = verdicts(tables)
+    assert views() == before
+    assert requests.storageLevel.useMemory
+    assert lazy.collect() == [(1,)] and census.count() > 1
+    lazy.explain()
+    assert "InMemoryTableScan" in capsys.readouterr().out
+
+
+def test_a_query_names_tables_that_there_are(spark: Any) -> None:
+    with pytest.raises(KeyError, match="request"):
+        Tables(requests=frame(spark, "requests", [])).sql("SELECT 1 FROM {request}")
+    with pytest.raises(ValueError, match="requests, partitions, batches, events, state"):
+        Tables()
