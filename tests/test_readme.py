@@ -13,7 +13,7 @@ import pytest
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.server.main import parser
 from kafkaproto.pipeline import session
-from kafkaproto.pipeline.demo.__main__ import STEPS
+from kafkaproto.pipeline.demo.steps import STEPS
 from kafkaproto.pipeline.demo.table import BEGIN, END
 from tests import not_done
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
