@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -188,15 +189,11 @@ def test_two_sets_of_tables_audited_in_turns_have_the_findings_that_each_has_alo
     """Both have a run of the same name. Two rules run at the same time, one on each set, as in the report."""
     sets = [played("before"), with_faults(played("after"))]
     frames = [[frame(spark, table, rows) for table, rows in made.items()] for made in sets]
-    with at_hand(spark, frames[0], 1), at_hand(spark, frames[1], 1):
-        alone = []
-        for some in frames:
-            tables = Tables(*some)
-            alone.append([outcome(rule, tables) for rule in RULES])
+    with at_hand(spark, frames[0], 1), at_hand(spark, frames[1], 1), ThreadPoolExecutor(2) as pool:
+        alone = [list(pool.map(partial(outcome, tables=Tables(*some)), RULES)) for some in frames]
         both = [Tables(*some) for some in frames]
         turns = [(rule, tables) for rule in RULES for tables in both]
-        with ThreadPoolExecutor(2) as pool:
-            found: list[Outcome] = list(pool.map(lambda turn: outcome(*turn), turns))
+        found: list[Outcome] = list(pool.map(lambda turn: outcome(*turn), turns))
     assert [one.rule.number for one in alone[0] if one.broken or one.left_out] == []
     assert {"4", "10 order"} <= {one.rule.number for one in alone[1] if one.broken}
     assert "10" in {one.rule.number for one in alone[1] if one.left_out}
