@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifacts", "long_run", "mutations")
 """Folders of `tests/` with modules of their own: the helpers, and programs that tests also run."""
 PROGRAMS = {
+    "tests/clients/bursts.py",
     "tests/clients/long_quotas.py",
     "tests/conformance/__main__.py",
     "tests/distribution.py",
