@@ -205,6 +205,7 @@ def test_in_a_browser_it_has_no_error_no_overflow_and_fetches_nothing(
     seen.close()
 
 
+@pytest.mark.browser
 def test_it_can_be_read_without_scripts(report: Path, chromium: Any) -> None:
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
     seen = context.new_page()
