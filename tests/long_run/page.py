@@ -22,9 +22,12 @@ def page(names: Sequence[str], results: Mapping[str, Result]) -> str:
 
 
 def _lines(names: Sequence[str], results: Mapping[str, Result]) -> Iterator[str]:
-    there = [name for name in names if name in results]
-    commits = sorted({results[name].commit for name in there})
-    yield f"{len(there)} of {len(names)} parts are done, at {', '.join(commits) or 'no commit'}.\n"
+    there = [results[name] for name in names if name in results]
+    held = [result for result in there if result.holds]
+    commits = sorted({result.commit for result in there})
+    yield f"{len(held)} of {len(names)} parts are done and hold, at {', '.join(commits) or 'no commit'}.\n"
+    if len({tuple(sorted(result.trees.items())) for result in there}) > 1:
+        yield "They were not all done with the same code: `make long` does the older ones again.\n"
     for name in names:
         result = results.get(name)
         if result is None:

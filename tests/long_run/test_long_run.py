@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.long_run import __main__ as program
 from tests.long_run import parts
 from tests.long_run.page import PAGE, page
 from tests.long_run.parts import Finding, Part, Result, all_parts, done, missing, read, write
@@ -97,9 +98,36 @@ def test_a_part_that_is_done_has_its_commit() -> None:
 def test_the_page_says_what_is_missing_and_what_does_not_hold() -> None:
     bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
     text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad})
-    assert "2 of 3 parts are done, at abc1234, def5678." in text
+    assert "1 of 3 parts are done and hold, at abc1234, def5678." in text
     assert "- good, abc1234, 2026-11-22, 7 s:\n  - it is so.\n" in text
     assert "  - **does not hold:** it is not\n" in text and "- new: not done.\n" in text
+
+
+def test_the_page_says_when_parts_were_done_with_different_code() -> None:
+    same, other = result("one"), result("two", at=ELSEWHERE)
+    assert "not all done with the same code" not in page(["one", "two"], {"one": same, "two": result("two")})
+    assert "not all done with the same code" in page(["one", "two"], {"one": same, "two": other})
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_part_does_not_count_if_the_code_changed_meanwhile(
+    changed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = [HERE]
+
+    def run() -> list[Finding]:
+        if changed:
+            at[0] = ELSEWHERE
+        return [Finding("it is so", True)]
+
+    monkeypatch.setattr(program, "all_parts", lambda: [Part("one", run)])
+    monkeypatch.setattr(program, "trees", lambda: at[0])
+    monkeypatch.setattr(program, "read", dict)
+    monkeypatch.setattr(program, "write", lambda one: write(one, tmp_path))
+    monkeypatch.setattr(program, "write_page", lambda names, results: None)
+    assert program.main([]) == (2 if changed else 0)
+    assert list(read(tmp_path)) == ([] if changed else ["one"])
+    assert ("it does not count" in capsys.readouterr().err) == changed
 
 
 def test_the_parts_are_all_seeds_and_all_conversations_once() -> None:
