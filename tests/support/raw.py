@@ -6,19 +6,20 @@ It never buffers what it did not ask for, so a test decides whether the kernel's
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import struct
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafkaproto.broker.runtime.events import Observer
 from kafkaproto.client import key_of, read_response, request_frame
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.testing import async_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
-    from kafkaproto.broker.server.channel import Channel
     from kafkaproto.testing import AsyncTestCluster
 
 PATIENCE_SECONDS = 10.0
@@ -152,9 +153,48 @@ async def serving(**arguments: Any) -> AsyncIterator[tuple[AsyncTestCluster, Raw
         yield cluster, client
 
 
-def channels(cluster: AsyncTestCluster) -> list[Channel]:
-    """The sockets that the cluster holds open."""
-    return cast("list[Channel]", list(cluster.server.loop._channels))
+def open_sockets(cluster: AsyncTestCluster) -> int:
+    """How many connections of clients the cluster holds open, as the operating system sees it."""
+    ports = {int(address.rpartition(":")[2]) for address in cluster.bootstrap_servers}
+    return sum(sock.getsockname()[1] in ports for sock in _sockets_of_this_process() if _is_connected(sock))
+
+
+def _sockets_of_this_process() -> Iterator[socket.socket]:
+    for name in os.listdir("/dev/fd"):
+        try:
+            sock = socket.socket(fileno=int(name))
+        except OSError:
+            continue
+        try:
+            if sock.family in (socket.AF_INET, socket.AF_INET6) and sock.type == socket.SOCK_STREAM:
+                yield sock
+        finally:
+            sock.detach()
+
+
+def _is_connected(sock: socket.socket) -> bool:
+    """Whether a client was accepted here, also one that has gone."""
+    return not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+
+
+class Reads(Observer):
+    """count: how often the cluster has read bytes of a client since `reads_of` began."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def bytes_received(self, connection: Any) -> None:
+        self.count += 1
+
+
+@contextmanager
+def reads_of(cluster: AsyncTestCluster) -> Iterator[Reads]:
+    reads = Reads()
+    cluster.state.events.attach(reads)
+    try:
+        yield reads
+    finally:
+        cluster.state.events.detach(reads)
 
 
 async def until(condition: Any, seconds: float = PATIENCE_SECONDS) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.testing import AsyncTestCluster, async_cluster
-from tests.support.raw import RawClient, channels, client_of, connect, until
+from tests.support.raw import RawClient, client_of, connect, open_sockets, until
 from tests.support.wire import metadata
 
 MANY = 500
@@ -14,7 +14,7 @@ MANY = 500
 
 async def at_the_door(cluster: AsyncTestCluster, count: int) -> None:
     """Until the broker has accepted so many sockets, served or not."""
-    await until(lambda: len(channels(cluster)) == count)
+    await until(lambda: open_sockets(cluster) == count)
 
 
 async def works(client: RawClient) -> bool:
@@ -69,7 +69,7 @@ async def test_a_client_of_a_throttled_address_is_held_unserved_and_then_closed(
         await at_the_door(cluster, 7)
         await clients[5].send(metadata(), 1)
         await cluster.clock.advance(199)
-        assert len(channels(cluster)) == 7
+        assert open_sockets(cluster) == 7
         await cluster.clock.advance(1)
         await at_the_door(cluster, 5)
         assert [await client.rest() for client in clients[5:]] == [b"", b""]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import random
 import socket
-import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -19,7 +16,8 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.testing import AsyncTestCluster, async_cluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.raw import RawClient, channels, client_of, connect, frame, framed, serving, until
+from tests.support.memory import memory_within
+from tests.support.raw import RawClient, client_of, connect, frame, framed, open_sockets, serving, until
 from tests.support.wire import batch, fetch, flat, metadata, produce, produced
 
 MIB = 1 << 20
@@ -41,20 +39,6 @@ async def closed_without_a_word(cluster: AsyncTestCluster, data: bytes) -> None:
     async with client_of(cluster) as client:
         await client.send_bytes(data)
         assert await client.rest() == b"", data[:40]
-
-
-@contextmanager
-def memory_within(limit_bytes: int) -> Iterator[None]:
-    """What Python allocates meanwhile never exceeds what there was by more than `limit_bytes`."""
-    gc.collect()
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    try:
-        yield
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak - before < limit_bytes, f"{peak - before} bytes"
 
 
 # ---- lengths ------------------------------------------------------------------------------------------------------------------------
@@ -92,7 +76,7 @@ async def test_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_limit
             await healthy.ask(metadata(), 1)
         for client in hostile:
             client.close()
-        await until(lambda: len(channels(cluster)) == 1)
+        await until(lambda: open_sockets(cluster) == 1)
         assert cluster.server.loop.buffers.spare_bytes <= 4 * MIB
 
 
@@ -101,7 +85,7 @@ async def test_a_partial_frame_waits_until_the_idle_time_is_over() -> None:
     async with serving(config={"connections.max.idle.ms": "5000"}, clock="manual") as (cluster, client):
         await client.send_bytes(frame(metadata(), 1)[:-1])
         await cluster.clock.advance(4999)
-        assert len(channels(cluster)) == 1
+        assert open_sockets(cluster) == 1
         await cluster.clock.advance(1)
         assert await client.rest() == b""
 
@@ -189,7 +173,7 @@ async def test_a_frame_cut_at_every_byte_and_closed_changes_nothing(name: str) -
                 await client.send_bytes(data[:cut])
                 client.finish()
                 assert await client.rest() == b""
-        await until(lambda: not channels(cluster))
+        await until(lambda: not open_sockets(cluster))
         assert cluster.journal.requests() == []
         assert cluster.records("t") == []
         assert cluster.server.loop.buffers.spare_bytes <= 4 * MIB
@@ -298,7 +282,7 @@ async def test_noise_on_50_connections_while_a_client_works_and_memory_stays() -
     async with serving(topics={"t": 1}) as (cluster, client):
         await be_hostile(cluster, random.Random(1), 20)
         await work_and_be_hostile(cluster, client)
-        await until(lambda: len(channels(cluster)) == 1)
+        await until(lambda: open_sockets(cluster) == 1)
         assert cluster.server.loop.buffers.spare_bytes <= 4 * MIB
         assert len(cluster.records("t")) == 200
 
@@ -315,8 +299,8 @@ async def work_and_be_hostile(cluster: AsyncTestCluster, client: RawClient) -> N
 def test_kafka_python_notices_nothing_of_noise_on_50_connections() -> None:
     from kafka import KafkaConsumer, KafkaProducer
 
-    with cluster(topics={"t": 2}) as c:
-        noise = asyncio.run_coroutine_threadsafe(hostility(c.server.bootstrap[0]), c._loop)
+    with ThreadPoolExecutor(1) as own_thread, cluster(topics={"t": 2}) as c:
+        noise = own_thread.submit(asyncio.run, hostility(c.bootstrap_servers[0]))
         producer = KafkaProducer(bootstrap_servers=c.bootstrap_servers, acks="all")
         sent = [producer.send("t", b"%d" % i) for i in range(500)]
         assert all(future.get(10) for future in sent)
@@ -392,7 +376,7 @@ async def test_a_connection_that_comes_while_the_broker_stops_is_closed() -> Non
         client = await connect(cluster)
         cluster.broker(0).stop()
         assert await client.rest() == b""
-        await until(lambda: not channels(cluster))
+        await until(lambda: not open_sockets(cluster))
         client.close()
         made = Channel(cluster.state.nodes[0], "PLAINTEXT", cluster.server.loop)
         reader_end, broker_end = socket.socketpair()

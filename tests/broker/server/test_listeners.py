@@ -17,7 +17,7 @@ from kafkaproto.broker.server import server as server_module
 from kafkaproto.broker.server.server import Server
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.testing import AsyncTestCluster, async_cluster, cluster
-from tests.support.raw import channels, client_of, connect_to, until
+from tests.support.raw import client_of, connect_to, open_sockets, until
 from tests.support.wire import batch, metadata, produce, produced
 
 TWO_LISTENERS = {
@@ -242,7 +242,7 @@ async def test_connections_of_a_stopped_broker_are_closed_and_others_are_not() -
         cluster.broker(0).stop()
         assert await first.rest() == b""
         assert [b.node_id for b in (await second.ask(metadata(), 1)).brokers] == [1]
-        await until(lambda: len(channels(cluster)) == 1)
+        await until(lambda: open_sockets(cluster) == 1)
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,8 @@ from kafkaproto.broker.network.mute import MuteState
 from kafkaproto.broker.server import channel as channel_module
 from kafkaproto.broker.testing.records import leader_of
 from kafkaproto.testing import AsyncTestCluster, async_cluster
-from tests.support.raw import RawClient, channels, client_of, connect, until
+from tests.support.memory import memory_within
+from tests.support.raw import RawClient, client_of, connect, open_sockets, reads_of, until
 from tests.support.wire import fetch, flat, metadata
 
 MIB = 1 << 20
@@ -36,6 +39,11 @@ def stored(cluster: AsyncTestCluster, partition: int) -> bytes:
     """The partition's log as it lies in its store."""
     log = leader_of(cluster.state, "t", partition).log
     return b"".join(log.store.read(position, header.size) for position, header in log.batches(0))
+
+
+def is_sending() -> bool:
+    """Whether the one connection has a task that sends; nothing else of a broker is a task."""
+    return len(asyncio.all_tasks()) == 2
 
 
 @asynccontextmanager
@@ -77,46 +85,62 @@ async def test_a_range_that_is_cut_to_its_limit_is_the_beginning_of_the_log(send
             assert bytes(data.records) == whole[:limit]
 
 
-async def test_small_ranges_of_a_file_go_out_in_one_write_without_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError("a task was made")
+@contextmanager
+def tasks_of_the_broker() -> Iterator[list[str]]:
+    """The names of the coroutines of the broker of which the loop makes tasks meanwhile."""
+    names: list[str] = []
 
+    def make(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **more: Any) -> asyncio.Task[Any]:
+        if inspect.getmodule(getattr(coro, "cr_code", None)) is channel_module:
+            names.append(coro.__qualname__)
+        return asyncio.Task(coro, loop=loop, **more)
+
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(make)
+    try:
+        yield names
+    finally:
+        loop.set_task_factory(None)
+
+
+async def test_small_ranges_of_a_file_go_out_in_one_write_without_a_task() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         for number in range(40):
             cluster.produce("t", [bytes([number]) * 5000], 0)
         region = leader_of(cluster.state, "t", 0).log.store.region(0, 100)
         assert isinstance(region, FileRange)
-        monkeypatch.setattr(channel_module.Channel, "_send", never)
-        answer = await client.ask(fetch(("t", 0, 0), partition_max=60_000), 11)
-        [(_, data)] = flat(answer)
-        assert bytes(data.records) == stored(cluster, 0)[:60_000]
+        for limit, tasks in ((60_000, 0), (channel_module.SENDFILE_FROM_BYTES, 1)):
+            with tasks_of_the_broker() as made:
+                answer = await client.ask(fetch(("t", 0, 0), partition_max=limit), 11)
+            [(_, data)] = flat(answer)
+            assert bytes(data.records) == stored(cluster, 0)[:limit]
+            assert len(made) == tasks
 
 
 async def test_so_many_small_ranges_are_not_copied_into_memory_all_at_once() -> None:
-    """An answer of 3 MB in ranges of 60,000 bytes to a client that does not read: no more than one piece of it is held."""
-    async with async_cluster(topics={"t": 50}) as cluster, client_of(cluster, small_buffer=True) as client:
-        for partition in range(50):
+    """An answer of 7 MB in ranges of 60,000 bytes to a client that does not read: no more than one piece of it is held."""
+    async with async_cluster(topics={"t": 120}) as cluster, client_of(cluster, small_buffer=True) as client:
+        for partition in range(120):
             for _ in range(4):
                 cluster.produce("t", [bytes([partition]) * 30_000], partition)
-        await client.send(fetch(*[("t", p, 0) for p in range(50)] * 1, partition_max=60_000), 11)
-        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
-        await cluster.server.loop.settle()
-        [open_channel] = channels(cluster)
-        held = open_channel._transport.get_write_buffer_size()
-        assert 0 < held <= channel_module.COPY_BYTES + channel_module.SENDFILE_FROM_BYTES
+        with memory_within(2 * MIB):
+            await client.send(fetch(*[("t", p, 0) for p in range(120)], partition_max=60_000), 11)
+            await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+            await cluster.server.loop.settle()
+        assert is_sending()
         answer = (await client.answer()).message
         for _, data in flat(answer):
             assert bytes(data.records) == stored(cluster, data.partition_index)[:60_000]
 
 
 async def test_large_copies_wait_for_the_kernel_piece_by_piece() -> None:
-    """Without sendfile an answer of 6 MB to a client that does not read costs 1 MiB of memory, not 6."""
+    """Without sendfile an answer of 6 MB to a client that does not read costs a piece of 1 MiB and its copy, not 6."""
     async with large(False, 6 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
-        await client.send(everything(0), 11)
-        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
-        await cluster.server.loop.settle()
-        [open_channel] = channels(cluster)
-        assert 0 < open_channel._transport.get_write_buffer_size() <= channel_module.COPY_BYTES
+        with memory_within(3 * MIB, at_least=channel_module.COPY_BYTES):
+            await client.send(everything(0), 11)
+            await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+            await cluster.server.loop.settle()
+        assert is_sending()
         [(_, data)] = flat((await client.answer()).message)
         assert bytes(data.records) == stored(cluster, 0)
 
@@ -154,11 +178,11 @@ async def test_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> Non
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.send(everything(0), 11)
         await cluster.wait_for(lambda journal: journal.requests("Fetch"))
-        [open_channel] = channels(cluster)
         await cluster.server.loop.settle()
-        await client.send(metadata(), 1)
-        await cluster.server.loop.settle()
-        assert not open_channel._transport.is_reading()
+        with reads_of(cluster) as reads:
+            await client.send(metadata(), 1)
+            await cluster.server.loop.settle()
+            assert (is_sending(), reads.count) == (True, 0)
         assert cluster.journal.requests("Metadata") == []
         assert (await client.answer()).correlation_id == 1
         assert (await client.answer()).correlation_id == 2
@@ -176,12 +200,13 @@ async def test_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself()
         )
         assert (await client.answer()).correlation_id == 1
         await cluster.wait_for(lambda journal: journal.events("parked"))
-        [open_channel] = channels(cluster)
-        await until(lambda: open_channel._sending is None)
-        assert not open_channel._transport.is_reading()
+        await until(lambda: not is_sending())
+        with reads_of(cluster) as reads:
+            await client.send(metadata(), 1)
+            await cluster.server.loop.settle()
+            assert reads.count == 0
         await cluster.clock.advance(60_000)
-        assert [(await client.answer()).correlation_id for _ in range(2)] == [2, 3]
-        await until(open_channel._transport.is_reading)
+        assert [(await client.answer()).correlation_id for _ in range(3)] == [2, 3, 4]
 
 
 # ---- answers made by hand, to reach what no request of today reaches --------------------------------------------------------------
@@ -216,12 +241,12 @@ async def test_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) ->
         begun_ms = cluster.state.actions.now_ms
         assert connection.state is MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
         assert await client.data(2 * MIB + 8) == b"head" + stored(cluster, 0)[: 2 * MIB] + b"tail"
-        [open_channel] = channels(cluster)
-        await until(lambda: open_channel._sending is None)
+        await until(lambda: not is_sending())
         assert connection.state is MuteState.MUTED_AND_THROTTLED
-        assert not open_channel._transport.is_reading()
-        await client.send(metadata(), 1)
-        await cluster.clock.advance(4000)
+        with reads_of(cluster) as reads:
+            await client.send(metadata(), 1)
+            await cluster.clock.advance(4000)
+            assert reads.count == 0
         assert len(cluster.journal.requests("Metadata")) == 1
         await cluster.clock.advance(1000)
         assert (await client.answer()).correlation_id == 2
@@ -249,7 +274,7 @@ async def test_a_range_that_cannot_be_sent_whole_ends_its_connection_only(errors
             beyond = file_range(cluster, 3 * MIB)
             answer_by_hand(cluster, (b"head", FileRange(beyond.file, 3 * MIB, 100_000)))
             await client.rest()
-            await until(lambda: not channels(cluster))
+            await until(lambda: not open_sockets(cluster))
             async with client_of(cluster) as other:
                 await other.ask(metadata(), 1)
 
@@ -282,7 +307,7 @@ async def stalled(sendfile: bool, **config: str) -> AsyncIterator[tuple[AsyncTes
             await client.send(everything(0), 11)
             await cluster.wait_for(lambda journal: journal.requests("Fetch"))
             await cluster.server.loop.settle()
-            assert channels(cluster)[0]._sending is not None
+            assert is_sending()
             yield cluster, client
         finally:
             client.close()
@@ -290,7 +315,7 @@ async def stalled(sendfile: bool, **config: str) -> AsyncIterator[tuple[AsyncTes
 
 async def nothing_is_left(cluster: AsyncTestCluster) -> None:
     """No socket, no task, no timer of the connection, and no lease on the file that was sent."""
-    await until(lambda: not channels(cluster))
+    await until(lambda: not open_sockets(cluster))
     await until(lambda: len(asyncio.all_tasks()) == 1)
     assert not cluster.state.nodes[0].connections
     cluster.state.log_manager.rest()
@@ -307,7 +332,7 @@ async def nothing_is_left(cluster: AsyncTestCluster) -> None:
 async def test_an_idle_close_while_it_sends(sendfile: bool) -> None:
     async with stalled(sendfile, connections_max_idle_ms="5000") as (cluster, client):
         await cluster.clock.advance(4999)
-        assert len(channels(cluster)) == 1
+        assert open_sockets(cluster) == 1
         await cluster.clock.advance(1)
         await nothing_is_left(cluster)
         assert len(await client.rest()) < 8 * MIB
@@ -319,7 +344,7 @@ async def test_a_broker_that_stops_while_it_sends_and_comes_back(sendfile: bool)
     async with stalled(sendfile) as (cluster, client):
         cluster.broker(0).stop()
         assert len(await client.rest()) < 8 * MIB
-        await until(lambda: not channels(cluster))
+        await until(lambda: not open_sockets(cluster))
         cluster.broker(0).start()
         await cluster.settled()
         await nothing_is_left(cluster)
@@ -345,7 +370,7 @@ async def test_a_client_that_closes_with_bytes_unread(sendfile: bool) -> None:
 async def test_a_cluster_that_ends_while_it_sends_leaves_no_task(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, _):
         pass
-    assert not channels(cluster)
+    assert not open_sockets(cluster)
     assert len(asyncio.all_tasks()) == 1
 
 
@@ -361,7 +386,7 @@ async def test_a_close_before_the_first_byte_of_the_answer(sendfile: bool, way: 
         else:
             cluster.broker(0).stop()
         assert await client.rest() == b""
-        await until(lambda: not channels(cluster) and len(asyncio.all_tasks()) == 1)
+        await until(lambda: not open_sockets(cluster) and len(asyncio.all_tasks()) == 1)
 
 
 @pytest.mark.parametrize("way", ["close", "reset", "stop"])
@@ -372,13 +397,12 @@ async def test_an_end_while_what_stands_before_the_range_is_still_on_its_way(way
         await client.ask(metadata(), 1)
         connection = answer_by_hand(cluster, (bytes(16 * MIB), file_range(cluster, 2 * MIB)))
         await cluster.server.loop.settle()
-        [open_channel] = channels(cluster)
-        assert open_channel._transport.get_write_buffer_size() > 0
+        assert is_sending()
         if way == "close":
             connection.close()
         elif way == "stop":
             cluster.broker(0).stop()
         else:
             client.reset()
-        await until(lambda: not channels(cluster) and len(asyncio.all_tasks()) == 1)
+        await until(lambda: not open_sockets(cluster) and len(asyncio.all_tasks()) == 1)
         client.close()
