@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from kafkaproto.broker.observe.journal import ThrottleSeen
 from kafkaproto.broker.observe.throttle_log import ThrottleLog
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.testing.memory import VirtualCluster
+from tests.support.memory import memory_left_within
 from tests.support.wire import limit, metadata, produce_of_bytes
 
 
@@ -108,16 +110,43 @@ def test_a_forced_throttle_is_told_with_its_rule(cluster: VirtualCluster, caplog
     assert told == [f"broker 0: Metadata v9 of client-id None: throttled for 7 ms by rule {rule.rule_id}"]
 
 
-def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "kafkaproto.quota")
-    for i in range(1100):
-        limit(cluster, client_id=f"c{i}", producer_byte_rate=1.0)
-        client = cluster.connect(client_id=f"c{i}")
-        client.ask(produce_of_bytes(client, "t", 200), 9)
-        cluster.advance(10)
+def throttled_once(cluster: VirtualCluster) -> tuple[ThrottleLog, ThrottleSeen]:
+    """The log of the cluster and a throttle by a rule, which it has told."""
+    cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
+    cluster.connect().ask(metadata(), 9)
+    [seen] = cluster.state.journal.throttles()
     [log] = [one for one in cluster.state.events.observers if isinstance(one, ThrottleLog)]
-    assert len(cluster.state.journal.throttles()) == 1100
-    assert 100 <= len(log._last) < 1000
+    return log, seen
+
+
+def by_rule(seen: ThrottleSeen, rule_id: int, later_ms: int) -> ThrottleSeen:
+    """The same throttle by another rule, so much later."""
+    rule = ForcedThrottle(7)
+    rule.rule_id = rule_id
+    return replace(seen, at_ms=seen.at_ms + later_ms, reason=rule)
+
+
+def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "kafkaproto.quota")  # lines would be kept
+    log, seen = throttled_once(cluster)
+    for number in range(2000):
+        log.note(by_rule(seen, 10**6 + number, 10 * number))
+    with memory_left_within(200_000):
+        for number in range(2000, 20_000):
+            log.note(by_rule(seen, 10**6 + number, 10 * number))
+
+
+def test_the_log_does_not_forget_whose_second_goes_on(
+    cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kafkaproto.quota")
+    log, seen = throttled_once(cluster)
+    caplog.clear()
+    rules = range(10**6, 10**6 + 1500)
+    for _ in range(2):
+        for number in rules:
+            log.note(by_rule(seen, number, 999))
+    assert len(caplog.records) == len(rules)
 
 
 def test_the_log_speaks_again_when_the_clock_was_set_back(
@@ -125,10 +154,7 @@ def test_the_log_speaks_again_when_the_clock_was_set_back(
 ) -> None:
     """A reset takes back what the clock was moved on by."""
     caplog.set_level(logging.INFO, "kafkaproto.quota")
-    cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
-    cluster.connect().ask(metadata(), 9)
-    [seen] = cluster.state.journal.throttles()
-    [log] = [one for one in cluster.state.events.observers if isinstance(one, ThrottleLog)]
+    log, seen = throttled_once(cluster)
     for later_ms in (999, -60_000, -59_001):
         log.note(replace(seen, at_ms=seen.at_ms + later_ms))
     assert len([r for r in caplog.records if r.name == "kafkaproto.quota"]) == 2

@@ -321,7 +321,7 @@ def remains(c: TestCluster) -> dict[str, Any]:
             "watchers": [sum(len(p.watchers) for p in node.replicas.partitions.values()) for node in state.nodes],
             "fetchers": [sorted(node.replicas.fetchers) for node in state.nodes],
             "topics": sorted(state.controller.image.topics),
-            "groups": len(state.groups._groups),
+            "groups": len(state.groups.list_groups()),
             "journal": len(state.journal.requests()) + len(state.journal.throttles()),
             "observers": len(state.events.observers),
             "offset": state.clock.now_ms() - int(time.time() * 1000) > 1000,

@@ -25,6 +25,7 @@ from kafkaproto.pipeline.trace.runs import runs_of
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.store import MANIFEST, PLACE, PLACE_FILE, PLACES
 from kafkaproto.trace.format import Entry, Exchange
+from tests.support.memory import memory_left_within
 from tests.support.pipeline.recorded import encoded, life, traffic, write
 from tests.support.pipeline.tables import build, rows
 
@@ -320,8 +321,18 @@ def test_what_is_carried_does_not_grow_with_connections_that_have_closed(monkeyp
         left = made.carried()
         sizes.append((len(left["sessions"]), len(left["connections"]), len(left["closed"])))
         assert found[-1]["session_expected"] == 1 and found[-1]["asked_partitions"] == 1
-        assert len(made._sessions._of) == 4 and len(made._sessions._having) == 2
     assert sizes == [(4, 4, 3)] * 2
+
+
+def test_connections_that_have_closed_leave_no_memory_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
+    made = Rows("r", 0, 0)
+    entries = clients_that_come_and_go(600)
+    for entry in entries[:300]:
+        list(made.of(entry))
+    with memory_left_within(60_000):
+        for entry in entries[300:]:
+            list(made.of(entry))
 
 
 def test_an_exchange_that_its_connection_was_closed_in_has_what_is_known_of_it() -> None:
