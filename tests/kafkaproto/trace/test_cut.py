@@ -26,18 +26,20 @@ def frames(path: Path) -> dict[tuple[Ends, int], list[bytes]]:
     """Of each end of each connection what it sent, in order."""
     streams: dict[tuple[Ends, int], Stream] = {}
     said: dict[tuple[Ends, int], bytes] = {}
+    first: dict[tuple[Ends, int], int] = {}
     for ends, seen in Pass("", path, frozenset()).segments():
         of = ends, seen.by
         if seen.flags & SYN:
             assert of not in streams
             streams[of] = Stream()
-            streams[of].begin(seen.sequence + 1)
+            first[of] = seen.sequence + 1
+            streams[of].begin(first[of])
             said[of] = b""
         for piece in streams[of].take(seen.sequence, seen.data, seen.missing, seen.stamp) if seen.data else ():
             assert isinstance(piece, Data)
             said[of] += piece.data
-        if seen.flags & ACK and (other := streams.get((ends, 1 - seen.by))) is not None and other._expected is not None:
-            assert seen.acknowledged - other._expected in (0, 1)  # a FIN counts
+        if seen.flags & ACK and (other := (ends, 1 - seen.by)) in first:
+            assert seen.acknowledged - first[other] - len(said[other]) in (0, 1)  # a FIN counts
     return {of: [bytes(frame) for frame in split_frames(memoryview(data))] for of, data in said.items()}
 
 

@@ -51,16 +51,16 @@ def test_however_many_hours_few_files_are_open_and_what_comes_late_is_kept(
     hours = [f"h{number:02d}" for number in range(3 * writing.OPEN_PARTS)]
     opened: list[int] = []
 
-    class Counted(writing._Part):
-        def __init__(self, *more: Any) -> None:
+    class Counted(pq.ParquetWriter):
+        def __init__(self, *more: Any, **options: Any) -> None:
             opened.append(opened[-1] + 1 if opened else 1)
-            super().__init__(*more)
+            super().__init__(*more, **options)
 
         def close(self) -> None:
             opened.append(opened[-1] - 1)
             super().close()
 
-    monkeypatch.setattr(writing, "_Part", Counted)
+    monkeypatch.setattr(pq, "ParquetWriter", Counted)
     # Each hour, and then all of them again: late rows have files of their own.
     given(monkeypatch, (events(hours, len(hours) * turn) for turn in range(2)))
     writing.written(RUN, tmp_path)
