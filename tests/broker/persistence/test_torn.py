@@ -10,6 +10,7 @@ import pytest
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.persistence.wal import WriteAheadLog
+from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.support.broker.lives import Lives, values, write
 from tests.support.scene import replica
 
@@ -146,6 +147,41 @@ def test_a_deletion_that_was_cut_short_goes_on(tmp_path: Path) -> None:
     shutil.move(tmp_path.parent / "copy", folder)
     lives.crash_and_restart()
     assert not list((tmp_path / "topics").iterdir())
+
+
+def topic_on(cluster: VirtualCluster, name: str, broker_id: int) -> None:
+    """Make a topic whose one replica lies on this broker."""
+    controller = cluster.state.controller
+    controller.create_topic(controller.plan_topic(name, -1, -1, {0: [broker_id]}, {}))
+    cluster.run()
+
+
+def test_the_records_of_a_stopped_broker_go_with_their_topic(tmp_path: Path) -> None:
+    """Seed 8473 of the simulation: left on the disk, with a fact that was cut short, they looked like records without facts."""
+    lives = Lives(tmp_path, brokers=2)
+    topic_on(lives.cluster, "kept", 0)
+    topic_on(lives.cluster, "t", 1)
+    write(lives.cluster, "t", b"a")
+    lives.cluster.state.stop_broker(1)
+    lives.cluster.state.controller.delete_topic("t")
+    assert not list((tmp_path / "topics").iterdir())
+    lives.crash()
+    with (tmp_path / "facts").open("ab") as facts:
+        facts.write(b"torn")
+    cluster = lives.restart()
+    assert set(cluster.state.controller.image.topics) == {"kept"}
+
+
+def test_a_topic_deleted_while_its_broker_was_stopped_can_be_made_again(tmp_path: Path) -> None:
+    cluster = Lives(tmp_path, brokers=2).cluster
+    topic_on(cluster, "t", 1)
+    write(cluster, "t", b"a", b"b")
+    cluster.state.stop_broker(1)
+    cluster.state.controller.delete_topic("t")
+    cluster.state.start_broker(1)
+    topic_on(cluster, "t", 1)
+    assert write(cluster, "t", b"c").base_offset == 0
+    assert values(cluster, "t") == [(0, b"c")]
 
 
 def test_what_is_not_ours_below_topics_is_left_alone(tmp_path: Path) -> None:
