@@ -134,7 +134,9 @@ def by_the_journal(cluster: VirtualCluster) -> None:
 
 @pytest.mark.rule("F-29")
 @pytest.mark.parametrize(
-    ("topic", "write"), [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)], ids=str
+    ("topic", "write"),
+    [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)],
+    ids=["request", "test", "journal"],
 )
 def test_whoever_appends_completes_parked_fetches_and_reaches_the_followers(
     topic: str, write: Callable[[VirtualCluster], None]
