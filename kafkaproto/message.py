@@ -130,7 +130,11 @@ class Message(StructType[T]):
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         return super()._build(obj, stream, context if type(context) is Writing else Writing(), path)
 
-    def build(self, obj: T, splices: Splices | None = None) -> bytes:
+    def build(self, obj: T, **contextkw: Any) -> bytes:
+        """Write with the readable form. Raises EncodeError. contextkw: fields of construct's context, which are ignored."""
+        return self.build_spliced(obj, None)
+
+    def build_spliced(self, obj: T, splices: Splices | None) -> bytes:
         """Write with the readable form; ranges of records go into ``splices``. Raises EncodeError."""
         stream = BytesIO()
         with self.naming_versions():
@@ -140,7 +144,7 @@ class Message(StructType[T]):
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
         """Write again with the readable form, which names the field and the reason."""
         try:
-            self.build(obj, splices=[] if can_splice else None)
+            self.build_spliced(obj, [] if can_splice else None)
         except EncodeError as found:
             return found
         return self._unwritable(error)

@@ -133,6 +133,35 @@ def test_fields_around_a_message_may_have_any_name(form: Callable[[Any], Any]) -
         assert declared.parse(declared.build(whole)) == whole
 
 
+@in_both_forms
+def test_an_optional_message_is_written_and_read(form: Callable[[Any], Any]) -> None:
+    optional = form(construct.Optional(HEARTBEAT_REQUEST_V4))
+    data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
+    assert optional.build(HEARTBEATS[0]) == data
+    assert optional.build(None) == b""
+    assert optional.parse(data) == HEARTBEATS[0]
+    assert optional.parse(data[:-1]) is None
+
+
+@in_both_forms
+def test_a_message_is_selected_among_other_constructs(form: Callable[[Any], Any]) -> None:
+    select = form(construct.Select(HEARTBEAT_REQUEST_V4, construct.Int8ub))
+    data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
+    assert select.build(HEARTBEATS[0]) == data
+    assert select.build(7) == b"\7"
+    assert select.parse(data) == HEARTBEATS[0]
+    assert select.parse(b"\7") == 7
+
+
+@in_both_forms
+def test_an_optional_message_may_follow_a_field_of_any_name(form: Callable[[Any], Any]) -> None:
+    message = fetched(2, b"records")
+    declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
+    data = b"\3" + FETCH_RESPONSE_V11.encode(message)
+    assert declared.build({"splices": 3, "message": message}) == data
+    assert declared.parse(data) == {"splices": 3, "message": message}
+
+
 def fetched(partitions: int, records: bytes = b"") -> FetchResponse:
     found = [PartitionData(i, high_watermark=i, records=records) for i in range(partitions)]
     topic = FetchableTopicResponse("t", partitions=found)

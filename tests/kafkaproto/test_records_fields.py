@@ -71,7 +71,7 @@ def test_the_readable_form_splices_at_the_same_places() -> None:
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)
     readable: list[Any] = []
-    assert RESPONSES[12].build(message, splices=readable) == out
+    assert RESPONSES[12].build_spliced(message, readable) == out
     assert readable == splices
 
 
