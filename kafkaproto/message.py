@@ -29,6 +29,19 @@ __all__ = ["Message", "NullableStruct", "TaggedNullableStruct", "parts"]
 
 T = TypeVar("T")
 
+FIRST_READ_BYTES = 4 << 10
+"""How much of a file compiled code reads for a message at first."""
+READ_GROWTH = 4
+"""How many times as much it has read after the next piece, if that was not all of the message."""
+
+
+class _NotWhole(Exception):
+    """The bytes do not begin with a whole message. stopped: the position that the decoder had reached."""
+
+    def __init__(self, stopped: int) -> None:
+        super().__init__(stopped)
+        self.stopped = stopped
+
 
 class Message(StructType[T]):
     """One wire layout of the dataclass ``cls``: its fields in wire order, last the tag section if it has one.
@@ -69,7 +82,7 @@ class Message(StructType[T]):
     @cached_property
     def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
         """``(view, pos, end) -> (object, position behind it)``; nothing at or behind ``end`` is read."""
-        return self._decoder(self.is_copied)
+        return self._decoder(self.is_copied, partial(explain_decode_failure, self))
 
     @cached_property
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
@@ -78,9 +91,11 @@ class Message(StructType[T]):
         code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
         return code.compile(text, "encode")
 
-    def _decoder(self, copied: bool) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
+    def _decoder(
+        self, copied: bool, explain: Callable[[flat.Buffer, int, int, int], Exception]
+    ) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
         text, code = self.decoder_text(copied)
-        code.names.update(failures=flat.DECODE_FAILURES, explain=partial(explain_decode_failure, self))
+        code.names.update(failures=flat.DECODE_FAILURES, explain=explain)
         return code.compile(text, "decode")
 
     def decoder_text(self, copied: bool | None = None) -> tuple[str, FlatCode]:
@@ -177,23 +192,35 @@ class Message(StructType[T]):
 
     @cached_property
     def _decode_in_place(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """`decode_flat` without the copy, which for many messages in one stream would be one of all that follow each."""
-        return self._decoder(copied=False) if self.is_copied else self.decode_flat
+        """`decode_flat` without the copy, which for many messages in one stream would be one of all that follow each.
+
+        Raises `_NotWhole` instead of DecodeError.
+        """
+        return self._decoder(False, lambda view, pos, end, stopped: _NotWhole(stopped))
 
     def _parse_flat(self, stream: BinaryIO) -> T:
-        """Read the message at the position of a stream that can seek, and leave the stream behind it."""
+        """Read the message at the position of a stream that can seek, and leave the stream behind it.
+
+        A file is read in growing pieces: reading all of the rest for each message would take quadratic time.
+        """
         start = stream.tell()
-        if type(stream) is BytesIO:
-            data, skipped = stream.getvalue(), 0  # the bytes that the stream was made of, not a copy
-        else:
-            data, skipped = stream.read(), start
-        buffer = memoryview(data) if self.has_records else data
-        try:
-            obj, end = self._decode_in_place(buffer, start - skipped, len(data))
-        except DecodeError as error:
-            raise DecodeError(error.path, error.offset + skipped, error.reason) from None
-        stream.seek(skipped + end)
-        return obj
+        in_memory = type(stream) is BytesIO
+        # `getvalue` returns the bytes that the stream was made of, not a copy
+        data, at = (stream.getvalue(), start) if type(stream) is BytesIO else (stream.read(FIRST_READ_BYTES), 0)
+        while True:
+            buffer = memoryview(data) if self.has_records else data
+            try:
+                obj, end = self._decode_in_place(buffer, at, len(data))
+            except _NotWhole as failure:
+                stopped = failure.stopped
+            else:
+                stream.seek(start - at + end)
+                return obj
+            more = b"" if in_memory else stream.read(len(data) * (READ_GROWTH - 1))
+            if not more:
+                error = explain_decode_failure(self, buffer, at, len(data), stopped)
+                raise DecodeError(error.path, error.offset + start - at, error.reason)
+            data += more
 
     def _build_flat(self, obj: T, stream: BinaryIO) -> T:
         """Write the message into a stream. Returns it, as construct's compiled code expects."""

@@ -14,6 +14,7 @@ from construct import this
 
 from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.message import Message
+from kafkaproto.messages.delete_topics import DELETE_TOPICS_REQUEST_V4, DeleteTopicsRequest
 from kafkaproto.messages.fetch import (
     FETCH_REQUEST_V11,
     FETCH_RESPONSE_V11,
@@ -102,6 +103,49 @@ def test_a_file_is_read_from_its_position_to_the_end_of_the_message(form: Callab
         with pytest.raises(DecodeError) as error:
             layout.parse_stream(file)
     assert error.value.offset >= 5 + len(data[0])
+
+
+LARGE: list[tuple[Message[Any], Any]] = [
+    (HEARTBEAT_REQUEST_V4, HeartbeatRequest("g" * 30_000, 1, "m" * 30_000)),
+    (DELETE_TOPICS_REQUEST_V4, DeleteTopicsRequest(topic_names=["xyz"] * 5000)),
+    (
+        FETCH_RESPONSE_V11,
+        FetchResponse(
+            responses=[FetchableTopicResponse("t", partitions=[PartitionData(0, records=b"r" * 1_000_000)])],
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("layout", "message"), LARGE, ids=["strings", "heavy", "records"])
+def test_large_messages_in_a_file_are_read_one_after_the_other(
+    layout: Message[Any], message: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "messages"
+    path.write_bytes(b"front" + layout.encode(message) * 3 + b"behind")
+    array = construct.Array(3, layout).compile()
+    with path.open("rb") as file:
+        file.seek(5)
+        assert array.parse_stream(file) == [message] * 3
+        assert file.read() == b"behind"
+
+
+@pytest.mark.parametrize(("layout", "message"), LARGE, ids=["strings", "heavy", "records"])
+def test_a_large_message_cut_off_in_a_file_is_named_as_in_memory(
+    layout: Message[Any], message: Any, tmp_path: Path
+) -> None:
+    data = layout.encode(message)
+    path = tmp_path / "message"
+    for size in (0, 1, 4095, 4096, 4097, 16 << 10, (16 << 10) + 1, len(data) - 1):
+        path.write_bytes(b"front" + data[:size])
+        with pytest.raises(DecodeError) as in_memory:
+            layout.decode(data[:size])
+        with path.open("rb") as file:
+            file.seek(5)
+            with pytest.raises(DecodeError) as in_file:
+                layout.compile().parse_stream(file)
+        assert (in_file.value.path, in_file.value.reason) == (in_memory.value.path, in_memory.value.reason)
+        assert in_file.value.offset == 5 + in_memory.value.offset
 
 
 @in_both_forms
@@ -220,6 +264,17 @@ def test_compiled_messages_in_a_row_take_time_in_proportion_to_their_number() ->
     ratio = lowest_ratio(lambda: many.parse(long), lambda: [few.parse(short) for _ in range(10)], 1.5)
     assert ratio <= 1.5
     assert len(many.parse(long)) == 2000
+
+
+def test_compiled_messages_in_a_file_take_time_in_proportion_to_their_number(tmp_path: Path) -> None:
+    few, many = (construct.Array(number, HEARTBEAT_REQUEST_V4).compile() for number in (200, 2000))
+    one = HEARTBEAT_REQUEST_V4.encode(HeartbeatRequest(group_id="g" * 400))
+    short, long = tmp_path / "short", tmp_path / "long"
+    short.write_bytes(one * 200)
+    long.write_bytes(one * 2000)
+    ratio = lowest_ratio(lambda: many.parse_file(long), lambda: [few.parse_file(short) for _ in range(10)], 1.5)
+    assert ratio <= 1.5
+    assert len(many.parse_file(long)) == 2000
 
 
 def test_the_example_of_the_documentation_runs() -> None:
