@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.broker.observe.packing import Entries, Traced
+from kafkaproto.api import ApiKey, codec
+from kafkaproto.broker.log.files import FileRange, MemoryBudget, SegmentFile, open_temporary_file
+from kafkaproto.broker.observe.packing import Entries, Traced, packed_with_records
 from kafkaproto.broker.observe.recorder import Recorder
+from kafkaproto.broker.requests import responses
+from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.header import start_response
+from kafkaproto.messages.fetch import RESPONSES, FetchableTopicResponse, FetchResponse, PartitionData
+from kafkaproto.records.batch import HEADER_BYTES
 from kafkaproto.trace.format import (
     ANSWERED,
     CLOSES,
@@ -24,6 +33,7 @@ from kafkaproto.trace.format import (
     State,
     encoded,
 )
+from tests.support.wire import batch
 
 INT32, INT64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
 UINT32, UINT64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
@@ -87,6 +97,102 @@ def test_both_writers_give_an_exchange_the_same_bytes(exchanges: list[Exchange],
         entries.end()
 
     assert written(write) == b"".join(map(encoded, exchanges))
+
+
+class Records(NamedTuple):
+    """A records field of a fetch response: whole batches, and a last one of which `cut_bytes` are missing. in_file: where they are stored."""
+
+    batches: tuple[bytes, ...]
+    cut_bytes: int
+    in_file: bool
+
+    @property
+    def stored(self) -> bytes:
+        data = b"".join(self.batches)
+        return data[: len(data) - self.cut_bytes]
+
+    @property
+    def heads(self) -> bytes:
+        """The headers of the batches that are whole."""
+        whole = self.batches[:-1] if self.cut_bytes else self.batches
+        return b"".join(one[:HEADER_BYTES] for one in whole)
+
+
+BATCHES = st.integers(0, 3).flatmap(lambda size: st.sampled_from([batch(b"x" * 10**size), batch(b"x" * 20_000)]))
+RECORDS = st.lists(BATCHES, max_size=4).flatmap(
+    lambda batches: st.builds(
+        Records,
+        batches=st.just(tuple(batches)),
+        cut_bytes=st.sampled_from([0, 0, 1, 40, len(batches[-1]) - 1]) if batches else st.just(0),
+        in_file=st.booleans(),
+    )
+)
+FETCH_RESPONSES = st.tuples(
+    st.sampled_from(sorted(RESPONSES)), st.lists(st.lists(RECORDS | st.none(), max_size=3), max_size=3)
+)
+"""Versions, and the records of each partition of each topic."""
+
+
+def fetch_response(records: list[list[Any]]) -> FetchResponse:
+    """Return a response with these records, by topic and partition."""
+    topics = [[PartitionData(i, records=value) for i, value in enumerate(partitions)] for partitions in records]
+    return FetchResponse(responses=[FetchableTopicResponse(partitions=partitions) for partitions in topics])
+
+
+@pytest.fixture(scope="module")
+def file() -> Iterator[SegmentFile]:
+    with open_temporary_file(MemoryBudget(0)) as file:
+        yield file
+
+
+def put_into(traced: Traced, version: int, message: FetchResponse) -> None:
+    """Encode a fetch response as the broker does, and keep it as a recorder does."""
+    exchange: Any = traced.exchange
+    exchange.node.events = SimpleNamespace(wants_records_apart=True)
+    exchange.api_key, exchange.api_version = ApiKey.FETCH, version
+    exchange.codec, exchange.correlation_id = codec(ApiKey.FETCH, version), 7
+    traced.out, traced.splices, _ = responses.encode(exchange, message)
+
+
+def as_written(one: Exchange, version: int, records: list[list[Records | None]]) -> Exchange:
+    """Return an exchange with the fetch response that a trace has to keep of these records."""
+    header = start_response(7, codec(ApiKey.FETCH, version).response_header_version)[LENGTH_BYTES:]
+    stored = [[field and field.stored for field in topic] for topic in records]
+    heads = [[field and field.heads for field in topic] for topic in records]
+    return one._replace(
+        response=bytes(header) + RESPONSES[version].encode(fetch_response(heads)),
+        response_bytes=len(header) + len(RESPONSES[version].encode(fetch_response(stored))),
+        response_records=tuple(len(field) for topic in stored for field in topic if field is not None),
+    )
+
+
+@given(st.lists(st.tuples(EXCHANGES, FETCH_RESPONSES), min_size=1, max_size=3), st.integers(1, 3))
+def test_both_writers_give_a_fetch_response_with_records_the_same_bytes(
+    file: SegmentFile, fetches: list[tuple[Exchange, tuple[int, list[list[Records | None]]]]], together: int
+) -> None:
+    file_end = 0
+
+    def placed(field: Records | None) -> Any:
+        """Return a field as bytes, or as the range of the file that it is written to."""
+        nonlocal file_end
+        if field is None or not field.in_file:
+            return field and field.stored
+        start, file_end = file_end, file_end + len(field.stored)
+        os.pwrite(file.fileno(), field.stored, start)
+        return FileRange(file, start, len(field.stored))
+
+    def write(sink: Callable[[bytes, int], None]) -> None:
+        entries = Entries(sink, together)
+        for one, (version, records) in fetches:
+            traced = as_recorded(one)
+            put_into(traced, version, fetch_response([[placed(field) for field in topic] for topic in records]))
+            if traced.splices:
+                entries.keep_packed(packed_with_records(traced))
+            else:
+                entries.keep(traced, 0)
+        entries.end()
+
+    assert written(write) == b"".join(encoded(as_written(one, *fetched)) for one, fetched in fetches)
 
 
 class Log:
