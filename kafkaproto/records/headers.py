@@ -3,6 +3,17 @@
 A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the length of what follows, and 4 bytes later
 the magic. What else is in a header, `kafkaproto.records.batch` and `kafkaproto.records.message_set` know. A batch that
 is cut off and bytes that are no batch end a walk without an error; who needs the error reads the header there.
+
+Four places read these headers themselves:
+
+- `kafkaproto.broker.log.scan.find_batch` also needs the last offset of each batch. Every fetch calls it, and one loop
+  over the chunk saves up to 2.8 % of its instructions.
+- `kafkaproto.broker.log.validation` (`_batch_size`, `is_transactional`) rejects an invalid produced batch with the error
+  code that Kafka chooses for what is wrong. `batch_bytes` returns None for all of it.
+- `kafkaproto.trace.frames.cut_produce` compares length and magic without a call, because it runs for every recorded
+  produce request.
+- `kafkaproto.records.entries.complete_bytes` looks at what follows the last whole batch, and raises DecodeError if those
+  bytes are invalid rather than cut off.
 """
 
 from __future__ import annotations
