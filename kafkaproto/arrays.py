@@ -67,7 +67,7 @@ class ArrayType(LengthPrefixed):
 
     @cached_property
     def item_weight(self) -> int:
-        """What an item takes beyond what nobody counts, at most; the items of arrays in it pay for themselves."""
+        """The most that an item takes beyond `memory.FREE` for each byte; the items of arrays in it pay for themselves."""
         return max(0, self._weight_of_item(memory.FREE))
 
     def _weight_of_item(self, per_byte: int) -> int:

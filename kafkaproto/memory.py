@@ -1,4 +1,4 @@
-"""How much memory decoding may take: `LIMIT` bytes for each byte that came, beside records, and a little for nothing.
+"""The bound on decoding memory: `LIMIT` bytes for each byte of a message that is not records, and `SLACK` for any message.
 
 A byte can stand for an object: three bytes are an empty name, an empty list and no tags, and in Python that is two
 hundred bytes. So each wire type knows its *weight*, the most memory that a value takes beyond a given number of bytes
@@ -25,7 +25,7 @@ HEAVY = LIMIT - 1
 """What a value may take for each of its bytes; the one that is missing is the flat decoder's copy of the message."""
 
 FREE = 12
-"""So much of it nobody counts: the contents of strings and bytes, and numbers. What items take beyond, arrays pay for."""
+"""Bytes of memory for each byte that are not counted: contents of strings and bytes, and numbers. Arrays pay for the rest."""
 
 ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
