@@ -143,6 +143,14 @@ def test_lists_of_replicas_are_appended_to_and_subtracted_from(cluster: VirtualC
     assert own()[0] == "0:2"
 
 
+def test_a_list_of_a_broker_is_appended_to_as_it_is_in_force(cluster: VirtualCluster) -> None:
+    policy = "log.cleanup.policy"
+    assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
+    assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"
+    assert alter(cluster, BROKER, "0", (policy, SUBTRACT, "delete")) == 0
+    assert described(cluster, BROKER, "0", policy)[policy][0] == "compact"
+
+
 @pytest.mark.rule("D10")
 def test_the_documents_store_a_list_as_written_and_the_broker_tidies_it(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0

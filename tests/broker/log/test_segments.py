@@ -127,8 +127,9 @@ def test_a_failed_append_leaves_nothing_in_a_named_file(
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abc"]
 
 
+@pytest.mark.parametrize("by_sealing", [False, True])
 def test_a_leftover_is_removed_before_anything_follows_it(
-    budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by_sealing: bool, budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment = new_segment("named", budget, tmp_path)
     fill(segment, b"abc")
@@ -150,8 +151,12 @@ def test_a_leftover_is_removed_before_anything_follows_it(
             with pytest.raises(StorageError, match="cannot remove what a failed append left"):
                 attempt()
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcde"]
-    segment.write(b"z", 3)
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcz"]
+    if by_sealing:
+        segment.seal(BASE + 3)
+        assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abc"]
+    else:
+        segment.write(b"z", 3)
+        assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcz"]
 
 
 def test_flush_reaches_a_file_that_the_pool_closed(

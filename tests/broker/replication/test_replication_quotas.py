@@ -286,6 +286,28 @@ def test_a_parked_fetch_does_not_count_what_is_throttled_nor_end_at_a_segment() 
         assert (answered_at(out_of_it, started)[0], sizes(out_of_it.latest)) == (700, [0])
 
 
+@pytest.mark.rule("R-6")
+@pytest.mark.parametrize("follower", [0, 2])
+def test_a_parked_fetch_of_any_throttled_follower_waits_to_its_end(follower: int) -> None:
+    """Broker 0 is as much of a follower as the others."""
+    leader = 1
+    cluster = VirtualCluster(3, {"replica.lag.time.max.ms": "1000"}, semantics="kafka")
+    controller = cluster.state.controller
+    controller.create_topic(controller.plan_topic("t", assignment={0: [leader, 0, 2]}))
+    cluster.run()
+    hold(cluster, follower)
+    fill(cluster, "t", batch_of_bytes(50 * KB))
+    cluster.advance(3000)
+    set_list(cluster, LEADER, f"0:{leader}")
+    set_rate(cluster, LEADER, KB, broker_id=leader)
+    assert len(only(cluster.connect(leader).ask(fetch(("t", 0, 0), replica_id=follower), 11)).records) > 0
+    client, started = cluster.connect(leader), cluster.now_ms
+    client.send(fetch(("t", 0, 0), replica_id=follower, max_wait_ms=700), 11)
+    fill(cluster, "t", batch_of_bytes(100))
+    cluster.advance(700)
+    assert (answered_at(client, started), sizes(client.latest)) == ([700], [0])
+
+
 @pytest.mark.rule("R-12")
 def test_a_changed_list_or_rate_acts_on_the_next_fetch_and_on_a_parked_one_when_it_is_looked_at() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
