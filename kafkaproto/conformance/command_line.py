@@ -19,7 +19,7 @@ BROKERS_NEEDED = "three brokers with the ids 0, 1 and 2, in the racks r0, r1 and
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the suite. Returns pytest's exit status: 0 if no test failed, 1 if one did, 2 to 5 if the suite did not run."""
+    """Run the suite. Returns 0 if tests passed and none failed, 1 if one failed, 2 to 4 if the suite did not run, 5 if no test ran."""
     options, pytest_arguments = parser().parse_known_args(arguments)
     if options.settings:
         return print_settings(options.settings)
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"kafkaproto conformance: no broker answers at {options.bootstrap}: {error}\n")
         return pytest.ExitCode.USAGE_ERROR
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a plugin that is installed for other tests has no say here
+    outcomes = Outcomes()
     status = pytest.main(
         [
             *map(str, plugin.modules()),
@@ -45,9 +46,24 @@ def main(arguments: Sequence[str]) -> int:
             f"--bootstrap={options.bootstrap}",
             f"--semantics={options.semantics}",
             *pytest_arguments,
-        ]
+        ],
+        [outcomes],
     )
+    if status == pytest.ExitCode.OK and outcomes.seen == {"skipped"}:
+        sys.stderr.write("kafkaproto conformance: no test ran: the cluster is not prepared for any of them\n")
+        return pytest.ExitCode.NO_TESTS_COLLECTED
     return int(status)
+
+
+class Outcomes:
+    """A pytest plugin that keeps which outcomes there were: "passed", "failed", "skipped"."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or not report.passed:
+            self.seen.add(report.outcome)
 
 
 def parser() -> argparse.ArgumentParser:

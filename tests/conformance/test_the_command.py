@@ -33,6 +33,12 @@ def brokers(count: int = 3, rack: str = "r", semantics: str = "kafka", **other: 
         process.communicate()
 
 
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `kafkaproto conformance` in a process of its own."""
+    command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def outcomes(address: str) -> tuple[dict[str, int], str]:
     """How many tests passed, were not prepared, failed, as the card says; and all that was printed."""
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--bootstrap", address, "-k", CHOSEN]
@@ -68,6 +74,13 @@ def test_a_cluster_of_other_brokers_or_racks_is_not_prepared_and_nothing_fails()
     with brokers(rack="other-") as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"not prepared"} and "not prepared: needs broker.rack=r0 of broker 0" in printed, printed
+
+
+def test_a_run_in_which_no_test_is_prepared_has_status_5() -> None:
+    with brokers(count=1) as address:
+        done = run("--bootstrap", address, "-k", "test_fetch_sizes")
+    assert done.returncode == 5, done.stdout
+    assert done.stderr == "kafkaproto conformance: no test ran: the cluster is not prepared for any of them\n"
 
 
 @pytest.mark.slow
