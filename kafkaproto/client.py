@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, ProtocolError, UnsupportedVersion
-from kafkaproto.frame import LENGTH_BYTES, finish_frame, frame_length, start_frame
+from kafkaproto.frame import finish_frame, start_frame, take_frame
 from kafkaproto.header import (
     RequestHeader,
     decode_response_header,
@@ -81,6 +81,13 @@ def response_frame(response: Any, api_key: int, version: int, correlation_id: in
     return bytes(out)
 
 
+def correlation_id_of(frame: bytes | memoryview) -> int:
+    """Return the correlation id of a response frame, given without its length. Raises DecodeError if it is too short."""
+    if len(frame) < CORRELATION_ID_BYTES:
+        raise DecodeError("ResponseHeader", 0, f"a frame of {len(frame)} bytes holds no response header")
+    return int.from_bytes(frame[:CORRELATION_ID_BYTES], "big", signed=True)
+
+
 def read_response(api_key: int, version: int, frame: bytes | memoryview) -> Response:
     """Read a whole response frame, given without its length, to a request of this key and version.
 
@@ -100,21 +107,32 @@ class Client:
 
     spoken: the versions that the user of the client understands, by API key; together with what the broker offers (`agree`) they decide in
     which version `send` sends. Without it each `send` names its version.
+
+    in_order: whether a response to any but the oldest request is refused. A test that judges the order itself turns it off.
     """
 
-    def __init__(self, client_id: str | None = "kafkaproto", spoken: Mapping[int, VersionRange] | None = None) -> None:
+    def __init__(
+        self,
+        client_id: str | None = "kafkaproto",
+        spoken: Mapping[int, VersionRange] | None = None,
+        *,
+        in_order: bool = True,
+    ) -> None:
         self.client_id = client_id
         self._spoken = {} if spoken is None else spoken
         self._agreed: dict[int, VersionRange] = {}
-        self._sent: dict[int, tuple[int, int]] = {}
+        self._in_order = in_order
+        self.next_id = 1
+        """The correlation id of the next request."""
+        self.sent: dict[int, tuple[int, int]] = {}
+        """The requests that have no response yet: correlation id to (API key, version), the oldest first."""
         self._received = bytearray()
-        self._next_id = 1
         self._asked_again = False
 
     @property
     def pending(self) -> int:
         """How many requests have no response yet."""
-        return len(self._sent)
+        return len(self.sent)
 
     def send(self, request: Any, version: int | None = None) -> bytes:
         """Return the frame of the next request. version: the highest that both sides speak if it is None.
@@ -124,11 +142,11 @@ class Client:
         key = key_of(request)
         if version is None:
             version = self.version(key)
-        correlation_id = self._next_id
+        correlation_id = self.next_id
         data = request_frame(request, version, correlation_id, self.client_id)
-        self._next_id += 1
+        self.next_id += 1
         if key != ApiKey.PRODUCE or request.acks != 0:
-            self._sent[correlation_id] = key, version
+            self.sent[correlation_id] = key, version
         return data
 
     def version(self, api_key: int) -> int:
@@ -142,24 +160,20 @@ class Client:
     def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Response]:
         """Take bytes as they come and yield the responses that are whole. Raises DecodeError, UnexpectedResponse."""
         self._received += data
-        while (length := frame_length(self._received)) is not None and len(self._received) >= LENGTH_BYTES + length:
-            frame = bytes(memoryview(self._received)[LENGTH_BYTES : LENGTH_BYTES + length])
-            del self._received[: LENGTH_BYTES + length]
+        while (frame := take_frame(self._received)) is not None:
             yield self.read(frame)
 
     def read(self, frame: bytes | memoryview) -> Response:
         """Read one whole frame, given without its length. Responses come in the order of their requests, as Kafka promises.
 
-        Raises DecodeError, and UnexpectedResponse for one that belongs to another request.
+        Raises DecodeError, and UnexpectedResponse for one that belongs to no request or, with `in_order`, to another one.
         """
-        if len(frame) < CORRELATION_ID_BYTES:
-            raise DecodeError("ResponseHeader", 0, f"a frame of {len(frame)} bytes holds no response header")
-        correlation_id = int.from_bytes(frame[:CORRELATION_ID_BYTES], "big", signed=True)
-        expected = next(iter(self._sent), None)
-        if correlation_id != expected:
+        correlation_id = correlation_id_of(frame)
+        expected = next(iter(self.sent), None)
+        if correlation_id not in self.sent or (self._in_order and correlation_id != expected):
             instead = "where no request waits for one" if expected is None else f"instead of {expected}"
             raise UnexpectedResponse(f"a response to request {correlation_id} {instead}")
-        return read_response(*self._sent.pop(correlation_id), frame)
+        return read_response(*self.sent.pop(correlation_id), frame)
 
     # ---- versions ------------------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ A frame that is sent is built in place: `start_frame` keeps room for the length,
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from kafkaproto.errors import DecodeError
@@ -47,6 +47,39 @@ def frame_length(buffer: bytes | bytearray | memoryview, pos: int = 0) -> int | 
     if length < 0:
         raise DecodeError("frame", pos, f"a length of {length}")
     return int(length)
+
+
+def take_frame(received: bytearray) -> bytes | None:
+    """Remove the first frame of a buffer and return it without its length; None if it is not whole yet. Raises DecodeError."""
+    length = frame_length(received)
+    if length is None or len(received) < LENGTH_BYTES + length:
+        return None
+    payload = bytes(memoryview(received)[LENGTH_BYTES : LENGTH_BYTES + length])
+    del received[: LENGTH_BYTES + length]
+    return payload
+
+
+def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | None = None) -> memoryview:
+    """Read exactly one frame of a stream and return it without its length.
+
+    receive_into: `recv_into` of a socket. buffer: where the frame goes instead of a new buffer; it must be long enough.
+    Raises EOFError if the stream ends before the frame does, DecodeError for a negative length.
+    """
+    head = memoryview(bytearray(LENGTH_BYTES))
+    _fill(head, receive_into)
+    length = frame_length(head) or 0
+    payload = memoryview(bytearray(length)) if buffer is None else buffer[:length]
+    _fill(payload, receive_into)
+    return payload
+
+
+def _fill(view: memoryview, receive_into: Callable[[memoryview], int]) -> None:
+    wanted = len(view)
+    while view:
+        count = receive_into(view)
+        if not count:
+            raise EOFError(f"the connection was closed after {wanted - len(view)} of {wanted} bytes")
+        view = view[count:]
 
 
 def split_frames(view: memoryview) -> Iterator[memoryview]:

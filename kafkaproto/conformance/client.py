@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from kafkaproto.client import key_of, read_response, request_frame
-from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.client import Client, correlation_id_of, key_of
+from kafkaproto.frame import take_frame
 
 CONNECT_SECONDS = 10.0
 
@@ -33,20 +33,25 @@ class Answer:
 
 
 class Connection(ABC):
-    """One connection to one broker. `frame` counts correlation ids; `take` gives what is there without waiting longer than told."""
+    """One connection to one broker. `frame` builds requests; `take` waits for a frame, `decode` reads it."""
 
     def __init__(self, client_id: str | None) -> None:
         self.client_id = client_id
-        self.sent: dict[int, tuple[int, int, float]] = {}
-        """Correlation id to (api key, version, when it was sent)."""
-        self._next_id = 1
+        self._client = Client(client_id, in_order=False)  # the tests judge the order
+        self._sent_ms: dict[int, float] = {}
         self._received = bytearray()
 
+    @property
+    def sent(self) -> dict[int, tuple[int, int]]:
+        """The requests that have no response yet: correlation id to (API key, version)."""
+        return self._client.sent
+
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
-        """The bytes of the next request, length first; its answer is expected."""
-        data = request_frame(request, version, self._next_id, self.client_id)
-        self.sent[self._next_id] = key_of(request), version, now_ms
-        self._next_id += 1
+        """Return the bytes of the next request, length first. A response is expected, also to a Produce with acks=0."""
+        correlation_id = self._client.next_id
+        data = self._client.send(request, version)
+        self.sent[correlation_id] = key_of(request), version
+        self._sent_ms[correlation_id] = now_ms
         return data
 
     @abstractmethod
@@ -65,23 +70,21 @@ class Connection(ABC):
         """Take bytes of the broker, or its end. Returns whether anything came within `seconds`."""
 
     def take(self, seconds: float) -> tuple[int, bytes] | None:
-        """The next frame as (correlation id, frame without length), None if it is not there within `seconds`. Raises Closed."""
-        while True:
-            if len(self._received) >= LENGTH_BYTES:
-                length = int.from_bytes(self._received[:LENGTH_BYTES], "big")
-                if len(self._received) >= LENGTH_BYTES + length:
-                    data = bytes(self._received[LENGTH_BYTES : LENGTH_BYTES + length])
-                    del self._received[: LENGTH_BYTES + length]
-                    return int.from_bytes(data[:4], "big", signed=True), data
+        """Return the next frame as (correlation id, frame without length), None if it does not come within `seconds`.
+
+        Raises Closed, and DecodeError for bytes that are no response.
+        """
+        while (data := take_frame(self._received)) is None:
             if self.ended:
                 raise Closed(f"closed with {len(self._received)} bytes of an answer received")
             if not self.receive(seconds):
                 return None
+        return correlation_id_of(data), data
 
     def decode(self, correlation_id: int, data: bytes, now_ms: float) -> Answer:
-        """A frame as an answer; trailing bytes behind it fail the test (X-1)."""
-        key, version, sent_ms = self.sent.pop(correlation_id)
-        return Answer(read_response(key, version, data).message, correlation_id, now_ms - sent_ms, data)
+        """Read a frame (X-1). Raises DecodeError, also for bytes behind the message, and UnexpectedResponse."""
+        message = self._client.read(data).message
+        return Answer(message, correlation_id, now_ms - self._sent_ms.pop(correlation_id), data)
 
 
 class SocketConnection(Connection):

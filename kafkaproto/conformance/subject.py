@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from kafkaproto.client import UnexpectedResponse
 from kafkaproto.conformance.client import Answer, Closed, Connection, SocketConnection
 
 PROFILES = Path(__file__).resolve().parent / "profiles"
@@ -123,8 +124,8 @@ class Subject(ABC):
             self.answer_or_none(connection, within_ms)
         except Closed:
             return True
-        except KeyError:
-            """An answer to what is no request."""
+        except UnexpectedResponse:
+            """A response to bytes that are no request."""
         return False
 
     def assert_took(self, answer: Answer, wanted_ms: float) -> None:
