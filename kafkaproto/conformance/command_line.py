@@ -10,10 +10,8 @@ from collections.abc import Sequence
 import pytest
 
 from kafkaproto.conformance import card, plugin
-from kafkaproto.conformance.client import Closed
-from kafkaproto.conformance.foreign import brokers_at
+from kafkaproto.conformance.foreign import NoCluster, brokers_at, check_reachable
 from kafkaproto.conformance.subject import profiles, settings_of
-from kafkaproto.errors import ProtocolError
 
 BROKERS_NEEDED = "three brokers with the ids 0, 1 and 2, in the racks r0, r1 and r2"
 
@@ -26,11 +24,12 @@ def main(arguments: Sequence[str]) -> int:
     if options.bootstrap is None:
         parser().error("--bootstrap HOST:PORT is missing: the address of one broker of the cluster to test")
     try:
-        brokers_at(plugin.addresses(options.bootstrap), options.semantics)
+        brokers = brokers_at(plugin.addresses(options.bootstrap), options.semantics)
+        check_reachable(brokers, options.semantics)
     except pytest.UsageError as error:
         parser().error(str(error))
-    except (OSError, Closed, ProtocolError, AssertionError) as error:
-        sys.stderr.write(f"kafkaproto conformance: no broker answers at {options.bootstrap}: {error}\n")
+    except NoCluster as error:
+        sys.stderr.write(f"kafkaproto conformance: {error}\n")
         return pytest.ExitCode.USAGE_ERROR
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a plugin that is installed for other tests has no say here
     outcomes = Outcomes()
@@ -42,12 +41,11 @@ def main(arguments: Sequence[str]) -> int:
             f"--rootdir={plugin.FOLDER}",
             f"--confcutdir={plugin.FOLDER}",
             *("--strict-markers", "-q", "-r", "fE", "-p", "no:cacheprovider"),
-            *("-p", plugin.__name__, "-p", card.__name__),
             f"--bootstrap={options.bootstrap}",
             f"--semantics={options.semantics}",
             *pytest_arguments,
         ],
-        [outcomes],
+        [plugin, card, outcomes],  # as modules: named with -p, pytest warns that they are imported already
     )
     if status == pytest.ExitCode.OK and outcomes.seen == {"skipped"}:
         sys.stderr.write("kafkaproto conformance: no test ran: the cluster is not prepared for any of them\n")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from kafkaproto.conformance.client import Closed
 from kafkaproto.conformance.subject import WallClock, settings_of
+from kafkaproto.errors import ProtocolError
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.metadata import MetadataRequest
 
@@ -45,10 +49,43 @@ class Foreign(WallClock):
         """It is not ours to stop."""
 
 
+class NoCluster(Exception):
+    """No cluster can be tested at an address; the message is one line that says why."""
+
+
 def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[str, int]]:
-    """Where the brokers of a cluster are, by id; one address of it is enough."""
-    found = Foreign(addresses, semantics).ask_once(MetadataRequest([]), 1).brokers
-    return [(broker.host, broker.port) for broker in sorted(found, key=lambda broker: int(broker.node_id))]
+    """Return where the brokers of a cluster are, by id. One of the addresses must answer. Raises NoCluster."""
+    reasons = []
+    for host, port in addresses:
+        try:
+            brokers = metadata_of((host, port), semantics).brokers
+        except NoCluster as error:
+            reasons.append(str(error))
+            continue
+        if brokers:
+            return [(broker.host, broker.port) for broker in sorted(brokers, key=lambda broker: int(broker.node_id))]
+        reasons.append(f"the broker at {host}:{port} names no brokers")
+    raise NoCluster("; ".join(reasons))
+
+
+def metadata_of(address: tuple[str, int], semantics: str) -> Any:
+    """Ask the broker at one address for Metadata. Raises NoCluster."""
+    place = f"{address[0]}:{address[1]}"
+    try:
+        return Foreign([address], semantics).ask_once(MetadataRequest([]), 1)
+    except ProtocolError as error:
+        raise NoCluster(f"{place} is no Kafka broker: {error}") from None
+    except (OSError, OverflowError, UnicodeError, Closed, AssertionError) as error:
+        raise NoCluster(f"no broker answers at {place}: {error}") from None
+
+
+def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
+    """Raise NoCluster if a broker does not answer at the address that the cluster advertises for it."""
+    for host, port in brokers:
+        try:
+            metadata_of((host, port), semantics)
+        except NoCluster as error:
+            raise NoCluster(f"the cluster advertises {host}:{port}, but {error}") from None
 
 
 def check_profile(subject: Foreign, profile: str) -> None:

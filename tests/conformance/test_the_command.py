@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
+from kafkaproto.api import ApiKey
 from kafkaproto.broker.cluster import Cluster
+from kafkaproto.client import response_frame
 from kafkaproto.conformance.subject import profiles, settings_of
+from kafkaproto.messages.metadata import MetadataResponse, MetadataResponseBroker
 
 CHOSEN = "test_fetch_sizes or test_closest_replica"
 
@@ -113,6 +118,56 @@ def test_without_a_cluster_the_command_says_what_is_missing(arguments: list[str]
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (status, "") and text in done.stderr
+
+
+@contextmanager
+def server(response: bytes) -> Iterator[str]:
+    """A server that sends the same bytes to each connection after the first bytes of it; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.recv(4096)
+                        connection.sendall(response)
+                        connection.recv(4096)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def metadata_naming(port: int) -> bytes:
+    message = MetadataResponse(brokers=[MetadataResponseBroker(0, "127.0.0.1", port)])
+    return response_frame(message, ApiKey.METADATA, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (b"\0\0\0\4\0\0\0\x63", "is no Kafka broker: a response to request 99 instead of 1"),
+        (b"\0\0\0\2xx", "is no Kafka broker: ResponseHeader at byte 0: a frame of 2 bytes holds no response header"),
+        (metadata_naming(1), "the cluster advertises 127.0.0.1:1, but no broker answers at 127.0.0.1:1: "),
+    ],
+)
+def test_a_server_that_is_no_cluster_is_reported_in_one_line(response: bytes, reason: str) -> None:
+    with server(response) as address:
+        done = run("--bootstrap", address)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1), done.stderr
+    assert reason in done.stderr
+
+
+def test_each_bootstrap_address_is_tried_and_a_run_has_no_warnings() -> None:
+    with brokers(count=1) as address:
+        done = run("--bootstrap", f"127.0.0.1:1,{address}", "-k", "test_fetch_sizes")
+    assert done.returncode == 5 and "not prepared" in done.stdout, done
+    assert "warning" not in (done.stdout + done.stderr).lower()
 
 
 @pytest.mark.parametrize("profile", profiles())
