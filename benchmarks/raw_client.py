@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kafkaproto.api import ApiKey
 from kafkaproto.client import read_response, request_frame
+from kafkaproto.frame import read_frame
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
@@ -47,11 +48,7 @@ def read_exactly(sock: socket.socket, view: memoryview) -> None:
 
 
 def read_answer(sock: socket.socket) -> bytes:
-    length = bytearray(4)
-    read_exactly(sock, memoryview(length))
-    body = bytearray(int.from_bytes(length, "big"))
-    read_exactly(sock, memoryview(body))
-    return bytes(body)
+    return bytes(read_frame(sock.recv_into))
 
 
 class NewTopic(NamedTuple):
@@ -190,11 +187,8 @@ def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: in
         max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[wanted])]
     )
     sock.sendall(frame(11, request))
-    length = bytearray(4)
-    read_exactly(sock, memoryview(length))
-    size = int.from_bytes(length, "big")
-    read_exactly(sock, buffer[:size])
-    data = read_response(ApiKey.FETCH, 11, buffer[:size]).message.responses[0].partitions[0]
+    response = read_response(ApiKey.FETCH, 11, read_frame(sock.recv_into, buffer))
+    data = response.message.responses[0].partitions[0]
     if data.error_code or not data.records:
         raise RuntimeError(f"fetch at {offset} answered error {data.error_code}, {len(data.records or b'')} bytes")
     records: memoryview = data.records

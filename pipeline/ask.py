@@ -9,7 +9,7 @@ import socket
 from typing import Any
 
 from kafkaproto.client import Client
-from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.frame import read_frame
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
@@ -27,8 +27,7 @@ def ask(address: str, request: Any, version: int) -> Any:
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as sock:
         sock.sendall(client.send(request, version))
-        length = int.from_bytes(_exactly(sock, LENGTH_BYTES), "big")
-        return client.read(_exactly(sock, length)).message
+        return client.read(read_frame(sock.recv_into)).message
 
 
 def set_client_quota(address: str, client_id: str, **bytes_per_second: float) -> None:
@@ -43,13 +42,3 @@ def set_client_quota(address: str, client_id: str, **bytes_per_second: float) ->
             raise RuntimeError(
                 f"the quota of {client_id} was refused: error {result.error_code}, {result.error_message}"
             )
-
-
-def _exactly(sock: socket.socket, count: int) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        more = sock.recv(count - len(data))
-        if not more:
-            raise EOFError("the broker closed the connection")
-        data += more
-    return bytes(data)

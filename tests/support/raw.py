@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkaproto.broker.runtime.events import Observer
-from kafkaproto.client import key_of, read_response, request_frame
-from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.client import Client, key_of, request_frame
+from kafkaproto.frame import LENGTH_BYTES, frame_length
 from kafkaproto.testing import async_cluster
 
 if TYPE_CHECKING:
@@ -49,20 +49,20 @@ class RawClient:
     def __init__(self, sock: socket.socket, client_id: str | None) -> None:
         self.socket = sock
         self.client_id = client_id
-        self._sent: dict[int, tuple[int, int]] = {}
-        self._next_id = 1
+        self._client = Client(client_id, in_order=False)  # the tests judge the order
 
     def frame(self, request: Any, version: int) -> bytes:
-        """The bytes of the next request; its answer is expected."""
-        correlation_id = self._next_id
-        self._next_id += 1
-        self._sent[correlation_id] = key_of(request), version
-        return frame(request, version, correlation_id, self.client_id)
+        """Return the bytes of the next request. A response is expected, also to a Produce with acks=0."""
+        correlation_id = self._client.next_id
+        data = self._client.send(request, version)
+        self._client.sent[correlation_id] = key_of(request), version
+        return data
 
     async def send(self, request: Any, version: int) -> int:
         """Send one request; its correlation id."""
+        correlation_id = self._client.next_id
         await self.send_bytes(self.frame(request, version))
-        return self._next_id - 1
+        return correlation_id
 
     async def send_bytes(self, data: bytes) -> None:
         await asyncio.wait_for(asyncio.get_running_loop().sock_sendall(self.socket, data), PATIENCE_SECONDS)
@@ -73,11 +73,11 @@ class RawClient:
 
     async def answer(self) -> Answer:
         """The next answer. Raises EOFError when the broker closed."""
-        length = int.from_bytes(await self.data(LENGTH_BYTES), "big")
+        length = frame_length(await self.data(LENGTH_BYTES))
+        assert length is not None
         data = await self.data(length)
-        correlation_id = int.from_bytes(data[:4], "big", signed=True)
-        response = read_response(*self._sent.pop(correlation_id), data)  # X-1
-        return Answer(correlation_id, response.message, data)
+        response = self._client.read(data)  # X-1
+        return Answer(response.correlation_id, response.message, data)
 
     async def data(self, count: int) -> bytes:
         """Exactly `count` bytes. Raises EOFError when the broker closed before."""

@@ -22,6 +22,7 @@ import pytest
 
 from kafkaproto.broker.group.placement import java_hash
 from kafkaproto.client import key_of, read_response
+from kafkaproto.frame import read_frame
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
@@ -61,21 +62,11 @@ class Client:
         self.socket.sendall(frame(request, version))
 
     def answer(self, request: Any, version: int) -> Any:
-        length = int.from_bytes(self._exactly(4), "big")
-        return read_response(key_of(request), version, self._exactly(length)).message
+        return read_response(key_of(request), version, read_frame(self.socket.recv_into)).message
 
     def ask(self, request: Any, version: int) -> Any:
         self.send(request, version)
         return self.answer(request, version)
-
-    def _exactly(self, count: int) -> bytes:
-        data = bytearray()
-        while len(data) < count:
-            part = self.socket.recv(count - len(data))
-            if not part:
-                raise EOFError("the broker is gone")
-            data += part
-        return bytes(data)
 
 
 class Written(NamedTuple):
