@@ -5,8 +5,8 @@ Two functions for single frames:
     data = request_frame(MetadataRequest([]), 4, correlation_id=1, client_id="me")      # send these bytes
     response = read_response(ApiKey.METADATA, 4, frame)                                  # the frame without its length
 
-and `Client` for a connection, which counts correlation ids and knows which response belongs to which request. Whoever uses it owns the
-socket, the time and what to try again.
+and `Client` for a connection, which counts correlation ids and knows which response belongs to which request. Its user owns the socket,
+the timeouts and the retries.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from kafkaproto.versions import NO_VERSIONS, VersionRange
 FIRST_ASKED_VERSION = 3
 """Of ApiVersions: the first that names the client's software (KIP-511)."""
 ALWAYS_KNOWN_VERSION = 0
-"""Of ApiVersions: what a broker answers in that does not know the version it was asked in."""
+"""Of ApiVersions: a broker responds in this version if it does not support the version of the request."""
 SOFTWARE = "kafkaproto", "1"
 CORRELATION_ID_BYTES = 4
+MAX_CORRELATION_ID = 2**31 - 1
 
 
 class Response(NamedTuple):
@@ -48,6 +49,22 @@ class Response(NamedTuple):
 
 class UnexpectedResponse(ProtocolError):
     """A response to no request, or to another request than the one whose turn it is."""
+
+
+class NoCommonVersion(UnsupportedVersion):
+    """An API that the broker does not offer in a version that the client speaks, as far as they have agreed on versions."""
+
+    def __init__(self, api_key: int, spoken: VersionRange) -> None:
+        super().__init__(api_key)
+        name = APIS[api_key].name if api_key in APIS else f"API key {api_key}"
+        if spoken:
+            text = f"the broker does not offer {name} in a version that this client speaks ({spoken})"
+        else:
+            text = f"this client speaks no version of {name}"
+        self.args = (text,)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 _KEYS = {f"{info.name}Request": int(key) for key, info in APIS.items()}
@@ -144,7 +161,7 @@ class Client:
             version = self.version(key)
         correlation_id = self.next_id
         data = request_frame(request, version, correlation_id, self.client_id)
-        self.next_id += 1
+        self.next_id = 0 if correlation_id == MAX_CORRELATION_ID else correlation_id + 1
         if key != ApiKey.PRODUCE or request.acks != 0:
             self.sent[correlation_id] = key, version
         return data
@@ -153,8 +170,7 @@ class Client:
         """Return the version in which requests of this API are sent. Raises UnsupportedVersion if there is none."""
         agreed = self._agreed.get(api_key)
         if not agreed:
-            name = f"{APIS[api_key].name} in a version that the broker offers"
-            raise UnsupportedVersion(api_key, known=str(self._spoken.get(api_key, NO_VERSIONS)), name=name)
+            raise NoCommonVersion(api_key, self._spoken.get(api_key, NO_VERSIONS))
         return agreed.highest
 
     def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Response]:
@@ -189,6 +205,6 @@ class Client:
         if offered.error_code == ErrorCode.UNSUPPORTED_VERSION and not self._asked_again:
             self._asked_again = True
             return self.send(ApiVersionsRequest(), ALWAYS_KNOWN_VERSION)
-        told = {one.api_key: VersionRange(one.min_version, one.max_version) for one in offered.api_keys}
-        self._agreed = {key: spoken.intersect(told[key]) for key, spoken in self._spoken.items() if key in told}
+        ranges = {api.api_key: VersionRange(api.min_version, api.max_version) for api in offered.api_keys}
+        self._agreed = {key: spoken.intersect(ranges[key]) for key, spoken in self._spoken.items() if key in ranges}
         return None

@@ -101,6 +101,24 @@ def test_a_produce_without_acknowledgement_awaits_no_response() -> None:
     assert client.pending == 1
 
 
+def test_correlation_ids_start_again_at_0_behind_the_highest_int32() -> None:
+    client = Client("me")
+    client.next_id = 2**31 - 1
+    sent = [client.send(MetadataRequest([]), 4) for _ in range(2)]
+    assert [data[8:12].hex() for data in sent] == ["7fffffff", "00000000"]
+    assert [client.read(metadata_response(i)[4:]).correlation_id for i in (2**31 - 1, 0)] == [2**31 - 1, 0]
+
+
+def test_without_the_promise_of_order_a_response_finds_its_request() -> None:
+    client = Client("me", in_order=False)
+    client.send(MetadataRequest([]), 4)
+    client.send(HeartbeatRequest(), 0)
+    assert client.read(response_frame(HeartbeatResponse(), ApiKey.HEARTBEAT, 0, 2)[4:]).api_key == ApiKey.HEARTBEAT
+    assert client.read(metadata_response(1)[4:]).api_key == ApiKey.METADATA
+    with pytest.raises(UnexpectedResponse):
+        client.read(metadata_response(1)[4:])
+
+
 def agreed(client: Client, *answers: ApiVersionsResponse) -> list[int]:
     """Let a broker answer the client's ApiVersions requests; returns the versions in which it was asked."""
     asked, data = [], client.ask_versions()
@@ -123,10 +141,14 @@ def test_the_highest_version_that_both_sides_speak_is_sent() -> None:
     assert agreed(client, ApiVersionsResponse(api_keys=offered)) == [3]
     assert client.version(ApiKey.METADATA) == 9
     assert client.send(MetadataRequest([]))[6:8] == b"\0\x09"
-    with pytest.raises(UnsupportedVersion, match="Heartbeat in a version that the broker offers is unknown, only 0-3"):
+    with pytest.raises(
+        UnsupportedVersion, match=r"does not offer Heartbeat in a version that this client speaks \(0-3\)"
+    ):
         client.send(HeartbeatRequest())
-    with pytest.raises(UnsupportedVersion, match=r"Fetch .* only none"):
+    with pytest.raises(UnsupportedVersion, match="this client speaks no version of Fetch"):
         client.version(ApiKey.FETCH)
+    with pytest.raises(UnsupportedVersion, match="this client speaks no version of API key 999"):
+        client.version(999)
 
 
 def test_a_broker_that_refuses_the_version_is_asked_again_in_version_0_once() -> None:
