@@ -1,7 +1,7 @@
-"""A raw client: one connection, requests built with the codec, nothing retried, nothing hidden.
+"""A raw client: one connection whose requests are built with the codec. It retries nothing and hides nothing.
 
-`SocketConnection` has a blocking socket; `virtual.VirtualConnection` has none. Must never know which clock the other end has: how one
-waits is the subject's business (`subjects`).
+`SocketConnection` has a blocking socket. Other connections need none, for example one into a broker in the same process. Must never know
+which clock the broker has: a `subject.Subject` waits for responses.
 """
 
 from __future__ import annotations

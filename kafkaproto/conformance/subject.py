@@ -111,7 +111,7 @@ class Subject(ABC):
     def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
         """The next answer. Fails when it does not come in time. Raises Closed."""
         found = self.answer_or_none(connection, within_ms)
-        assert found is not None, f"no answer from {self.name} within {within_ms} ms"
+        assert found is not None, f"no response within {within_ms:.0f} ms"
         return found
 
     @abstractmethod
