@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from kafkaproto.conformance.client import Closed
 from kafkaproto.conformance.subject import WallClock, settings_of
 from kafkaproto.errors import ProtocolError
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.metadata import MetadataRequest
 
 BROKER = 4
+DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 RACKS = {0: "r0", 1: "r1", 2: "r2"}
 """The brokers that the tests talk to, and their racks."""
 
@@ -46,7 +49,11 @@ class Foreign(WallClock):
         """We stopped nothing."""
 
     def stop(self) -> None:
-        """It is not ours to stop."""
+        """Delete the topics of the tests, as far as the brokers allow it. The cluster itself is not ours to stop."""
+        request = DeleteTopicsRequest(topic_names=self.names, timeout_ms=DELETE_WITHIN_MS)
+        for broker_id in range(len(self.bootstrap)):  # only the controller deletes, unless the others forward
+            with suppress(OSError, Closed, ProtocolError, AssertionError):
+                self.ask_once(request, DELETE_VERSION, broker_id)
 
 
 class NoCluster(Exception):

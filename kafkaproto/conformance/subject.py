@@ -55,7 +55,8 @@ class Subject(ABC):
 
     def __init__(self) -> None:
         self._open: list[Connection] = []
-        self._topics = 0
+        self.names: list[str] = []
+        """The topic names that were given to tests."""
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 
@@ -78,8 +79,8 @@ class Subject(ABC):
 
     def new_name(self, prefix: str = "t") -> str:
         """A topic name that no other test has, also not in a run before this one on the same cluster."""
-        self._topics += 1
-        return f"{prefix}-{self._topics}-{time.time_ns()}"
+        self.names.append(f"{prefix}-{len(self.names) + 1}-{time.time_ns()}")
+        return self.names[-1]
 
     @abstractmethod
     def now_ms(self) -> float: ...

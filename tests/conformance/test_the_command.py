@@ -15,8 +15,9 @@ import pytest
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.client import response_frame
+from kafkaproto.conformance.client import SocketConnection
 from kafkaproto.conformance.subject import profiles, settings_of
-from kafkaproto.messages.metadata import MetadataResponse, MetadataResponseBroker
+from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 
 CHOSEN = "test_fetch_sizes or test_closest_replica"
 
@@ -86,6 +87,21 @@ def test_a_run_in_which_no_test_is_prepared_has_status_5() -> None:
         done = run("--bootstrap", address, "-k", "test_fetch_sizes")
     assert done.returncode == 5, done.stdout
     assert done.stderr == "kafkaproto conformance: no test ran: the cluster is not prepared for any of them\n"
+
+
+@pytest.mark.slow
+def test_a_run_deletes_its_topics() -> None:
+    with brokers() as address:
+        done = run("--bootstrap", address, "-k", "test_fetch_sizes")
+        host, port = address.split(":")
+        connection = SocketConnection(host, int(port), "test")
+        connection.send_bytes(connection.frame(MetadataRequest(None), 1))
+        found = connection.take(10)
+        assert found is not None
+        topics = connection.decode(*found, 0.0).message.topics
+        connection.close()
+    assert done.returncode == 0, done.stdout
+    assert [topic.name for topic in topics] == []
 
 
 @pytest.mark.slow
