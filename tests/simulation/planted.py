@@ -163,14 +163,19 @@ def _producers_forgotten(original: Original) -> Original:
     return restore
 
 
-def _torn_tail_kept(_: Original) -> Original:
-    def header(self: recovery._Files, view: memoryview, at: int) -> BatchHeader | None:
-        if at + HEADER_BYTES > len(view):
-            return None
-        found = read_header(view, at)
-        return found._replace(batch_length=min(found.batch_length, len(view) - at - PREFIX_BYTES))
+def _torn_tail_kept(original: Original) -> Original:
+    def batches(self: recovery._Files, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+        try:
+            yield from original(self, start, end)
+        except recovery._Damage as damage:
+            segment = next((s for s in self.segments if s.base <= damage.position < s.end and s.path is not None), None)
+            if segment is None or segment.end - damage.position < HEADER_BYTES:
+                raise
+            found = read_header(segment.read(damage.position - segment.base, HEADER_BYTES), 0)
+            left = segment.end - damage.position
+            yield damage.position, found._replace(batch_length=min(found.batch_length, left - PREFIX_BYTES))
 
-    return header
+    return batches
 
 
 def _watermark_beyond_the_end(original: Original) -> Original:
@@ -345,7 +350,7 @@ PLANTED = {
     ),
     "throttled connection not muted": Plant(Connection, "answer", _not_muted),
     "recovery forgets producers": Plant(ReplicaLog, "restore", _producers_forgotten),
-    "recovery keeps a torn tail": Plant(recovery._Files, "_header", _torn_tail_kept),
+    "recovery keeps a torn tail": Plant(recovery._Files, "batches", _torn_tail_kept),
     "leader begins with a high watermark above its end": Plant(ReplicaLog, "lead", _watermark_beyond_the_end),
     "recovery forgets leader epochs": Plant(records, "_partition", _epochs_not_read),
     "log start moved without a fact": Plant(ReplicaLog, "raise_log_start", _noted_after_it_happened),
