@@ -247,7 +247,7 @@ class Cluster:
         for name in changed:
             if name not in new.topics:
                 self.groups.commits.forget_topic(name)
-                for state in old.topics[name].partitions:  # also of brokers that are stopped
+                for state in old.topics[name].partitions:
                     self.stores.forget(old.topics[name].topic_id, state.index)
         self._balance.image_changed(new, changed)
 

@@ -1,4 +1,4 @@
-"""Which API versions a Kafka release offers: the broker plays one release, 3.9 unless told. Data only.
+"""Which API versions a Kafka release offers: the broker plays one release, by default 3.9. Data only.
 
 Only what this broker registers is advertised; the rest of a release's table would be a promise it does not keep (M-9).
 """

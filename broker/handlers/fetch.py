@@ -57,8 +57,8 @@ def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> Fetch
     """The error stands at the top where there is room for it, and at every partition but where those have ids."""
     version = exchange.api_version
     at_top = int(error_code) if version >= fetch_versions.FIRST_WITH_SESSIONS else 0
-    told = request.topics if version < fetch_versions.FIRST_BY_ID else []
-    results = [((t.topic, p.partition), failed(error_code)) for t in told for p in t.partitions]
+    topics = request.topics if version < fetch_versions.FIRST_BY_ID else []
+    results = [((t.topic, p.partition), failed(error_code)) for t in topics for p in t.partitions]
     response = FetchResponse(error_code=at_top, responses=_grouped(exchange, results))
     return FetchReply(response)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.trace")
 
 LARGE_BYTES = 64 * 1024
-"""What is larger does not wait, so that what waits takes little, and goes alone, so that nothing is dropped with it."""
+"""A larger entry is handed over at once and alone: the entries that wait take little memory, and none is dropped with a large one."""
 
 
 class Traced:
@@ -79,10 +79,10 @@ class Traced:
 
 
 _ONE_LOG = struct.Struct(">HHi")
-"""What is always the same where there is one log: the end of `STATE_FIELDS`, and the beginning of `POSITIONS_FIELDS`."""
+"""The part of a state of one log that never changes: the end of `STATE_FIELDS` and the beginning of `POSITIONS_FIELDS`."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""An entry; or an exchange as its context, which nobody changes any more; or a move: who packs it, and of what, its number second."""
+"""An entry as bytes, an exchange that is not packed yet, or a move as (function that packs it, its arguments; the second is its number)."""
 
 
 class StateOfOne(NamedTuple):

@@ -195,10 +195,9 @@ class ReplicaManager:
                 self._configure(partition, settings)
 
     def _drop(self, name: str) -> None:
-        """Drop all replicas of a deleted topic, with their records."""
-        for index, partition in list(self._by_topic.get(name, {}).items()):
+        """Drop all replicas of a deleted topic. The cluster deletes their records, also those of stopped brokers."""
+        for index in list(self._by_topic.get(name, {})):
             self._drop_replica(name, index)
-            self._stores.forget(partition.topic_id, index)
         self.following.forget_topic(name)
 
     def _drop_replica(self, name: str, index: int) -> None:

@@ -29,7 +29,7 @@ class Delayed:
         self._timer: Timer | None = None
         self.done = False
         self.outcome: Outcome | None = None
-        """The outcome, if it completed before the handler returned: nobody has to wait."""
+        """Set if the request completed before its handler returned; it is settled at once then."""
 
     def wait(
         self,

@@ -45,8 +45,8 @@ class NoReply:
 class FetchReply:
     """The response to a fetch. It is encoded before its bytes are charged (Q-12), and its session takes note only if it goes out (S-10).
 
-    message: the response with its records and without a session id. session: None if the request failed before it had one. results: what
-    the session is told of each partition, by key. read: called with True when the records go out, with False when they do not.
+    message: the response with its records and without a session id. session: None if the request failed before it had one. results: the
+    partitions for the session, as (key, result). read: called with True when the records go out, with False when they do not.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")

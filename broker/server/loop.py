@@ -59,7 +59,7 @@ class BrokerLoop:
     def leave(self, now_ms: int) -> None:
         """Do all that follows from it."""
         self._actions.run(now_ms)
-        # A cancelled timer does not arm it anew: most are cancelled, and firing for nothing costs less.
+        # The entry may be that of a cancelled timer. Most timers are cancelled, and a turn without work costs less than a search for the next one.
         earliest = self._timers.earliest_entry_ms()
         if earliest is not None and (self._armed_for is None or earliest < self._armed_for):
             self._arm()

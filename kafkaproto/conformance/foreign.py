@@ -116,5 +116,5 @@ def differing(subject: Foreign, wanted: dict[str, str]) -> dict[str, str]:
     request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", list(wanted))])
     [found] = subject.ask(connection, request, 2).results
     assert found.error_code == 0, (found.error_code, found.error_message)
-    told = {config.name: config.value for config in found.configs}
-    return {key: value for key, value in wanted.items() if told.get(key) != value}
+    current = {config.name: config.value for config in found.configs}
+    return {key: value for key, value in wanted.items() if current.get(key) != value}
