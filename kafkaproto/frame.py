@@ -14,6 +14,8 @@ from kafkaproto.errors import DecodeError
 from kafkaproto.primitives import ByteRange, Splices
 
 LENGTH_BYTES = 4
+PIECE_BYTES = 1 << 20
+"""How much of a frame `read_frame` makes room for at a time."""
 _LENGTH = struct.Struct(">i")
 
 
@@ -68,9 +70,15 @@ def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | N
     head = memoryview(bytearray(LENGTH_BYTES))
     _fill(head, receive_into)
     length = frame_length(head) or 0
-    payload = memoryview(bytearray(length)) if buffer is None else buffer[:length]
-    _fill(payload, receive_into)
-    return payload
+    if buffer is not None:
+        _fill(buffer[:length], receive_into)
+        return buffer[:length]
+    payload = bytearray()
+    while left := length - len(payload):  # so that memory is taken for bytes that came, not for those announced
+        piece = memoryview(bytearray(min(left, PIECE_BYTES)))
+        _fill(piece, receive_into)
+        payload += piece
+    return memoryview(payload)
 
 
 def _fill(view: memoryview, receive_into: Callable[[memoryview], int]) -> None:

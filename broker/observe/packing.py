@@ -251,7 +251,7 @@ def packed_with_records(traced: Traced) -> bytes:
 
 
 def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """What is kept of a frame with records, without its length, and how long they were."""
+    """Return (a frame without its length and with the headers of its batches only, the length of each records field)."""
     places = [(at, len(value), heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
 

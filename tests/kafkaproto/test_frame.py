@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from io import BytesIO
+
 import pytest
 
 from kafkaproto.errors import DecodeError
-from kafkaproto.frame import finish_frame, frame, frame_length, spliced_parts, split_frames, start_frame
+from kafkaproto.frame import (
+    PIECE_BYTES,
+    finish_frame,
+    frame,
+    frame_length,
+    read_frame,
+    spliced_parts,
+    split_frames,
+    start_frame,
+)
 
 
 def test_a_frame_built_in_place_is_a_frame() -> None:
@@ -33,3 +45,22 @@ def test_the_length_is_known_after_four_bytes() -> None:
 def test_complete_frames_are_cut_out_and_the_rest_is_left() -> None:
     data = frame(b"one") + frame(b"") + frame(b"three") + b"\x00\x00\x00\x02x"
     assert [bytes(payload) for payload in split_frames(memoryview(data))] == [b"one", b"", b"three"]
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
+def test_one_frame_of_a_stream_is_read_and_no_byte_behind_it(size: int) -> None:
+    payload = bytes(range(251)) * (size // 251 + 1)
+    stream = BytesIO(frame(payload[:size]) + b"next")
+    assert bytes(read_frame(stream.readinto)) == payload[:size]
+    assert stream.read() == b"next"
+
+
+def test_a_frame_that_is_announced_and_does_not_come_takes_no_memory() -> None:
+    stream = BytesIO(b"\x7f\xff\xff\xff" + b"abc")
+    tracemalloc.start()
+    try:
+        with pytest.raises(EOFError, match=f"closed after 3 of {PIECE_BYTES} bytes"):
+            read_frame(stream.readinto)
+        assert tracemalloc.get_traced_memory()[1] < 4 * PIECE_BYTES
+    finally:
+        tracemalloc.stop()
