@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkaproto.api import ApiKey, codec
@@ -189,6 +191,32 @@ def test_a_throttled_fetch_has_the_bytes_of_a_response_without_data(
     codec(ApiKey.FETCH, version).encode_response(empty, body, None)
     assert answer.message == empty
     assert answer.size_bytes == (5 if version >= 12 else 4) + len(body)
+
+
+@pytest.mark.rule("T-4", "R-5")
+@pytest.mark.parametrize("case", ["delivered", "without records", "from a throttled follower"])
+def test_the_response_of_a_fetch_under_quota_is_encoded_once(
+    cluster: VirtualCluster, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versioned = codec(ApiKey.FETCH, 11)
+    encode, encoded = versioned.encode_response, []
+
+    def counted(message: FetchResponse, out: bytearray, splices: Any) -> None:
+        encoded.append(len(message.responses))
+        encode(message, out, splices)
+
+    cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(20_000)), 9)
+    limit(cluster, client_id="reader", consumer_byte_rate=1500.0 if case == "without records" else 1e9)
+    state = cluster.state
+    state.controller.set_topic_configs("t", {"leader.replication.throttled.replicas": "*"})
+    state.config.dynamic_all["leader.replication.throttled.rate"] = 1_000_000
+    state.setting_changed()
+    assert state.nodes[0].replicas.leader_quota.active
+    monkeypatch.setitem(versioned.__dict__, "encode_response", counted)
+    reader = cluster.connect(client_id="reader")
+    answer = reader.ask(fetch(("t", 0, 0), replica_id=1 if case == "from a throttled follower" else -1), 11)
+    assert encoded == [1]
+    assert (answer.responses == []) == (case == "without records")
 
 
 OVERHEAD_BYTES = 67
