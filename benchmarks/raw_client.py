@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kafkaproto.api import ApiKey
 from kafkaproto.client import read_response, request_frame
-from kafkaproto.frame import read_frame
+from kafkaproto.frame import read_frame, take_frame
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
@@ -247,8 +247,7 @@ def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float]
             sock = key.fileobj  # type: ignore[assignment]
             part = parts[sock]
             part += sock.recv(65536)
-            if len(part) >= 4 and len(part) >= 4 + int.from_bytes(part[:4], "big"):
-                part.clear()
+            if take_frame(part) is not None:
                 count += 1
                 sock.sendall(data)
     selector.close()

@@ -16,7 +16,7 @@ from kafkaproto.api import APIS, ApiKey
 from kafkaproto.client import ALWAYS_KNOWN_VERSION, response_frame
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, ProtocolError
-from kafkaproto.frame import LENGTH_BYTES, frame, frame_length
+from kafkaproto.frame import LENGTH_BYTES, frame, frame_length, take_frame
 from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange
 from kafkaproto.trace.frames import Cut, cut_request, cut_response, cut_unhandled, is_silent
@@ -179,22 +179,18 @@ class ProxyConnection:
         )
 
 
-def _frames(waiting: bytearray, largest: int | None) -> Iterator[bytes]:
-    """The whole frames at the beginning, which are taken away. Raises NotKafka."""
-    at = 0
+def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
+    """Remove the whole frames at the beginning of a buffer, and yield them without their lengths. Raises NotKafka."""
     try:
-        while (length := frame_length(waiting, at)) is not None:
-            if largest is not None and length > largest:
+        while (length := frame_length(received)) is not None:
+            if max_bytes is not None and length > max_bytes:
                 raise NotKafka(f"a request of {length} bytes is announced: this is not Kafka's protocol")
-            end = at + LENGTH_BYTES + length
-            if end > len(waiting):
-                break
-            yield bytes(memoryview(waiting)[at + LENGTH_BYTES : end])
-            at = end
+            whole = take_frame(received)
+            if whole is None:
+                return
+            yield whole
     except DecodeError as error:
         raise NotKafka(f"{error}: this is not Kafka's protocol") from None
-    finally:
-        del waiting[:at]
 
 
 def _is_request(one: memoryview) -> bool:

@@ -22,7 +22,6 @@ from kafkaproto.broker.server.server import LOOPBACK, close_servers
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.client import Client
 from kafkaproto.errors import ProtocolError
-from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.trace.format import Entry, Event, encoded
@@ -134,8 +133,10 @@ class Proxy:
             try:
                 client = Client(CLIENT_ID)
                 writer.write(client.send(request, version))
-                length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
-                return client.read(await reader.readexactly(length)).message
+                while data := await reader.read(READ_BYTES):
+                    for response in client.receive(data):
+                        return response.message
+                raise EOFError("the connection was closed")
             finally:
                 writer.close()
 

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafkaproto.api import ApiKey
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.network.connection import Connection
 from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.broker.runtime.clock import ManualClock
-from kafkaproto.client import key_of, read_response, request_frame
-from kafkaproto.errors import DecodeError
+from kafkaproto.client import Client, request_frame
+from kafkaproto.errors import ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
 
 LISTENER = "PLAINTEXT"
@@ -125,13 +124,11 @@ class MemoryClient:
         self._listener = listener
         self.address = address
         self.served_ms: int | None = None
-        self.client_id = client_id
+        self._client = Client(client_id, in_order=False)
         self.answers: list[Answered] = []
         self.closed_ms: int | None = None
         self.reading = True
         self.received_bytes = 0
-        self._sent: dict[int, tuple[int, int]] = {}
-        self._next_id = 1
         self._unread = bytearray()
         self._node.acceptor(listener).accept(self, cluster.now_ms)
         cluster.run()
@@ -140,16 +137,31 @@ class MemoryClient:
 
     def send(self, request: Any, version: int, *, trailing: bytes = b"") -> int:
         """Send one request; its correlation id. `trailing` bytes go behind the body, inside the frame."""
-        correlation_id = self._next_id
-        self._next_id += 1
-        key = key_of(request)
-        self._sent[correlation_id] = (key, version)
-        self.send_bytes(self.frame(request, version, correlation_id) + trailing, patch_length=bool(trailing))
+        correlation_id = self._client.next_id
+        self.send_bytes(self.next_frame(request, version) + trailing, patch_length=bool(trailing))
         return correlation_id
 
+    @property
+    def client_id(self) -> str | None:
+        """Sent in the header of each request."""
+        return self._client.client_id
+
+    @property
+    def next_id(self) -> int:
+        """The correlation id of the next request."""
+        return self._client.next_id
+
     def frame(self, request: Any, version: int, correlation_id: int = 0) -> bytes:
-        """Return the bytes of a request, length first."""
+        """Return the bytes of a request, length first, without sending it."""
         return request_frame(request, version, correlation_id, self.client_id)
+
+    def next_frame(self, request: Any, version: int) -> bytes:
+        """Return the bytes of the next request, which the test sends with `send_bytes`."""
+        return self._client.send(request, version)
+
+    def expect(self, correlation_id: int, api_key: int, version: int) -> None:
+        """Expect a response to a request whose bytes the test makes itself."""
+        self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
         """Any bytes, Kafka or not. What arrives while the broker does not read stays in the kernel, as on a socket."""
@@ -195,7 +207,7 @@ class MemoryClient:
     def write(self, buffers: Sequence[object]) -> bool:
         try:
             self._take(buffers)
-        except (AssertionError, DecodeError) as error:
+        except ProtocolError as error:
             self._cluster.fail(error)
         return True
 
@@ -205,11 +217,10 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Read one response, given with its length. Raises AssertionError, DecodeError."""
-        view = memoryview(data)[LENGTH_BYTES:]
-        correlation_id = int.from_bytes(view[:4], "big", signed=True)
-        response = read_response(*self._sent.get(correlation_id, (ApiKey.API_VERSIONS, 0)), view)
-        self.answers.append(Answered(self._cluster.now_ms, correlation_id, response.message, len(view)))
+        """Read responses, given with their lengths. Raises DecodeError, UnexpectedResponse."""
+        for response in self._client.receive(data):
+            size_bytes = len(response.data)
+            self.answers.append(Answered(self._cluster.now_ms, response.correlation_id, response.message, size_bytes))
 
     def pause_reading(self) -> None:
         self.reading = False

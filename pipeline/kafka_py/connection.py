@@ -13,7 +13,7 @@ from kafkaproto.api import ApiKey
 from kafkaproto.client import Client, UnexpectedResponse
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import UnsupportedVersion
-from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.frame import read_frame
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
 from kafkaproto.pipeline.kafka_py.errors import KafkaError
@@ -80,9 +80,10 @@ class Connection:
         """The next answer. A broker that throttles is given the time that it said (KIP-219)."""
         muted = max(0.0, self._muted_until - time.monotonic())
         self._socket.settimeout(self._timeout_seconds + muted)
-        length = int.from_bytes(self._exactly(LENGTH_BYTES), "big")
         try:
-            answer = self._client.read(self._exactly(length)).message
+            answer = self._client.read(read_frame(self._socket.recv_into)).message
+        except EOFError:
+            raise ConnectionError(f"{self.address} closed the connection") from None
         except UnexpectedResponse as error:
             raise ConnectionError(f"{self.address} sent {error}") from None
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
@@ -93,16 +94,6 @@ class Connection:
     def _send(self, data: bytes) -> None:
         self._socket.settimeout(self._timeout_seconds)
         self._socket.sendall(data)
-
-    def _exactly(self, count: int) -> memoryview:
-        view = memoryview(bytearray(count))
-        left = view
-        while left:
-            received = self._socket.recv_into(left)
-            if not received:
-                raise ConnectionError(f"{self.address} closed the connection")
-            left = left[received:]
-        return view
 
     def _agree(self) -> None:
         asking: bytes | None = self._client.ask_versions()

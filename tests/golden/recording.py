@@ -64,6 +64,10 @@ class RecordedClient(MemoryClient):
         """The bytes of a request, without the fields that the version lacks."""
         return super().frame(fitted(request, version), version, correlation_id)
 
+    def next_frame(self, request: Any, version: int) -> bytes:
+        """The bytes of the next request, without the fields that the version lacks."""
+        return super().next_frame(fitted(request, version), version)
+
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
         if patch_length:
             data = (len(data) - 4).to_bytes(4, "big") + data[4:]

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import accumulate, count
 from typing import Any
 
+from kafkaproto.api import ApiKey
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.messages.api_versions import ApiVersionsRequest
@@ -338,7 +339,7 @@ def malformed_frames(new: Callable[..., World]) -> World:
         client.send_bytes(old)
         world.advance(7)
     good = world.connect()
-    good._sent = {3: (3, 1)}
+    good.expect(3, ApiKey.METADATA, 1)
     for at in range(0, len(old), 5):
         good.send_bytes(old[at : at + 5])
     world.send(bystander, metadata("orders"), 1)
@@ -504,11 +505,9 @@ def pipelining(new: Callable[..., World]) -> World:
         for number in range(1, 8):
             request: Any = produce("orders", batch(*values(20, 100))) if number % 2 else metadata("orders")
             version = 9 if number % 2 else 5
-            client._sent[number] = (0 if number % 2 else 3, version)
-            frames += client.frame(request, version, number)
+            frames += client.next_frame(request, version)
         for at in range(0, len(frames), 1500):
             client.send_bytes(frames[at : at + 1500])
-        client._next_id = 8
     world.advance(500)
     for client in clients[1:]:
         world.send(client, world.fetch(("orders", 0, 0), partition_max=100))
@@ -517,15 +516,13 @@ def pipelining(new: Callable[..., World]) -> World:
     world.advance(120_000)
     many = world.connect(leader, "many")
     frames = b""
-    for number in range(1, 201):
-        many._sent[number] = (18, 0)
-        frames += many.frame(ApiVersionsRequest(), 0, number)
+    for _ in range(200):
+        frames += many.next_frame(ApiVersionsRequest(), 0)
     many.send_bytes(frames)
     world.advance(1)
     waiting = world.connect(leader, "waiting")
     world.send(waiting, world.fetch(("orders", 0, 500), max_wait_ms=400), 9)
-    waiting._sent[2] = (18, 0)
-    waiting.send_bytes(waiting.frame(ApiVersionsRequest(), 0, 2))
+    waiting.send_bytes(waiting.next_frame(ApiVersionsRequest(), 0))
     waiting.finish()
     world.advance(1000)
     return world

@@ -78,8 +78,8 @@ class Line(MemoryClient):
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
         now_ms = self.world.now_ms
-        request, version, _ = self.sent[self._next_id - 1]
-        self.sent[self._next_id - 1] = request, version, len(data) - LENGTH_BYTES
+        request, version, _ = self.sent[self.next_id - 1]
+        self.sent[self.next_id - 1] = request, version, len(data) - LENGTH_BYTES
         arrives_ms = max(self._arrived_ms, now_ms + self.world.disk_delay_ms.get(self.broker_id, 0))
         if arrives_ms <= now_ms:
             super().send_bytes(data, patch_length=patch_length)
@@ -101,8 +101,8 @@ class Line(MemoryClient):
         """Send; `heard` is called with the answer's message at the instant at which it leaves the broker."""
         self.world.say(self.name, request)
         if getattr(request, "acks", None) != ACKS_NONE:
-            self.expected.append((self._next_id, heard))
-        self.sent[self._next_id] = request, version, 0
+            self.expected.append((self.next_id, heard))
+        self.sent[self.next_id] = request, version, 0
         self.send(request, version)
 
     def throttled(self, throttle_ms: int, is_told: bool) -> None:

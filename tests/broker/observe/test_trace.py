@@ -277,6 +277,7 @@ def test_an_answer_that_a_version_is_not_offered_is_recorded_with_its_request(ve
     bench = Bench(release_name="2.1")
     client = bench.cluster.connect(client_id="x")
     frame = struct.pack(">hhih1sb", 18, version, 7, 1, b"x", 0) + bytes((2, 97, 2, 49, 0))
+    client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(struct.pack(">i", len(frame)) + frame)
     [one] = bench.exchanges
     assert one.answered and not one.closes and one.response_bytes == client.received_bytes - 4
@@ -422,7 +423,7 @@ def test_a_produce_that_can_be_read_and_not_written_is_answered_and_its_header_i
     frame = header + struct.pack(">h", len(name)) + name + struct.pack(">hii", 1, 100, 1) + b"\0\1t"
     frame += struct.pack(">i", 2) + partitions
     client = bench.cluster.connect()
-    client._sent[9] = (ApiKey.PRODUCE, 7)
+    client.expect(9, ApiKey.PRODUCE, 7)
     client.send_bytes(struct.pack(">i", len(frame)) + frame)
     [one] = bench.exchanges
     assert len(client.answers) == 1 and client.closed_ms is None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkaproto.api import APIS
+from kafkaproto.api import APIS, ApiKey
 from kafkaproto.broker.network.connection import FRAMES_PER_TURN
 from kafkaproto.broker.network.mute import MuteState
 from kafkaproto.broker.requests.registry import REGISTRY, Registration
@@ -70,8 +70,7 @@ def test_the_limit_is_a_setting() -> None:
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 7, 64])
 def test_a_request_may_come_in_pieces_of_any_size(cluster: VirtualCluster, chunk: int) -> None:
     client = cluster.connect()
-    data = client.frame(metadata(), 1, 1) + client.frame(ApiVersionsRequest(), 0, 2)
-    client._sent = {1: (3, 1), 2: (18, 0)}
+    data = client.next_frame(metadata(), 1) + client.next_frame(ApiVersionsRequest(), 0)
     for at in range(0, len(data), chunk):
         client.send_bytes(data[at : at + chunk])
     assert [a.correlation_id for a in client.answers] == [1, 2]
@@ -100,6 +99,7 @@ def test_versions_that_are_not_offered_close_without_a_word(cluster: VirtualClus
 @pytest.mark.parametrize("version", [5, 6, 99, 32767])
 def test_api_versions_above_ours_are_answered_in_version_0_with_35(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
+    client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(framed(header(18, version) + b"\0anything"))
     [answer] = client.answers
     assert (answer.correlation_id, answer.message.error_code) == (7, 35)
@@ -111,6 +111,7 @@ def test_api_versions_above_ours_are_answered_in_version_0_with_35(cluster: Virt
 @pytest.mark.rule("W-3", "W-2")
 def test_api_versions_below_0_are_answered_too_and_their_header_has_no_tags(cluster: VirtualCluster) -> None:
     client = cluster.connect()
+    client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(framed(header(18, -1)))
     assert [(a.correlation_id, a.message.error_code) for a in client.answers] == [(7, 35)]
 
@@ -239,8 +240,7 @@ def test_answers_come_in_order_behind_a_long_poll(cluster: VirtualCluster) -> No
 def test_more_frames_than_one_turn_handles_are_all_answered(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     count = FRAMES_PER_TURN * 3 + 1
-    data = b"".join(client.frame(metadata(), 1, i) for i in range(1, count + 1))
-    client._sent = dict.fromkeys(range(1, count + 1), (3, 1))
+    data = b"".join(client.next_frame(metadata(), 1) for _ in range(count))
     client.send_bytes(data)
     assert [a.correlation_id for a in client.answers] == list(range(1, count + 1))
 

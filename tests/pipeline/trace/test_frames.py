@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+from kafkaproto.api import ApiKey
 from kafkaproto.pipeline.trace.audit.conversation import RULES
 from kafkaproto.pipeline.trace.audit.rule import Outcome
 from kafkaproto.pipeline.trace.report.frames import exchanges
@@ -19,7 +20,9 @@ def test_of_a_version_that_nobody_knows_the_header_is_shown_and_the_answer_in_th
     bench = Bench()
     for key in (3, 18):
         frame = struct.pack(">hhih1sb", key, 99, 7, 1, b"x", 0)
-        bench.cluster.connect().send_bytes(struct.pack(">i", len(frame)) + frame)
+        client = bench.cluster.connect()
+        client.expect(7, ApiKey.API_VERSIONS, 0)
+        client.send_bytes(struct.pack(">i", len(frame)) + frame)
     write(tmp_path / "t", bench.entries)
     outcomes = [
         Outcome(rule, 2, 1, 1.0, [{"run": "r", "seq": one.seq}])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.api import ApiKey
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.fetch import FetchRequest, ForgottenTopic
@@ -325,7 +326,9 @@ def test_a_request_that_was_refused_is_a_row_that_says_why_and_an_answer_that_a_
 ) -> None:
     for key, version in ((3, 99), (999, 0), (18, 99)):
         frame = struct.pack(">hhih1sb", key, version, 7, 1, b"x", 0)
-        bench.cluster.connect().send_bytes(struct.pack(">i", len(frame)) + frame)
+        client = bench.cluster.connect()
+        client.expect(7, ApiKey.API_VERSIONS, 0)
+        client.send_bytes(struct.pack(">i", len(frame)) + frame)
     requests = rows_of(bench.entries)["requests"]
     assert of(requests, "api", "api_version", "client_id", "answered", "partial", "error") == [
         ("Metadata", 99, "x", False, True, None),
