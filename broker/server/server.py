@@ -90,6 +90,13 @@ class Server(Observer):
             addresses.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         return addresses
 
+    def bound_addresses(self, broker_id: int) -> list[tuple[str, int]]:
+        """Return (host, port) of each listener of a broker as it is bound, in the order of `listeners`.
+
+        Clients are told the advertised address, which may be another one (`advertised.listeners`). A stopped broker keeps its addresses.
+        """
+        return list(self._bound[broker_id])
+
     async def _bind_all(self, node: Node) -> None:
         """Its listeners have their addresses, which clients are told; nobody is let in yet."""
         told: dict[str, tuple[str, int]] = {}

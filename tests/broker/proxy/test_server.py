@@ -134,7 +134,7 @@ def test_metadata_names_the_proxy_in_every_version(bench: tuple[TestCluster, str
 
 def test_a_broker_that_calls_itself_otherwise_has_one_port_only(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}, {"advertised.listeners": "PLAINTEXT://localhost:0"}) as c:
-        [(_, port)] = c.server._bound[0]
+        [(_, port)] = c.server.bound_addresses(0)
         with proxied(f"127.0.0.1:{port}", tmp_path / "proxy") as bootstrap:
             one = connect(bootstrap)
             [broker] = ask(one, metadata(["t"]), 9).brokers

@@ -6,8 +6,8 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -28,7 +28,7 @@ TWO_LISTENERS = {
 
 
 def bound(cluster: AsyncTestCluster, broker_id: int = 0) -> list[tuple[str, int]]:
-    return list(cluster.server._bound[broker_id])
+    return cluster.server.bound_addresses(broker_id)
 
 
 async def told(host: str, port: int, version: int = 9) -> list[tuple[int, str, int]]:
@@ -187,33 +187,55 @@ async def test_consecutive_ports_end_at_65535() -> None:
             pass
 
 
-async def test_a_free_port_of_a_name_with_two_addresses_is_the_same_on_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`localhost` may be 127.0.0.1 and ::1: clients are told one port."""
+TWO_ADDRESSES = ("127.0.0.1", "127.0.0.2")
+OpenServer = Callable[..., Awaitable[asyncio.Server]]
+
+
+@pytest.fixture
+async def two_addresses(monkeypatch: pytest.MonkeyPatch) -> OpenServer:
+    """Let every host name stand for TWO_ADDRESSES, as `localhost` may for 127.0.0.1 and ::1."""
     loop = asyncio.get_running_loop()
     create = loop.create_server
 
     async def on_two(factory: object, host: str, port: int, **options: object) -> asyncio.Server:
-        return await create(factory, ["127.0.0.1", "127.0.0.2"], port, **options)  # type: ignore[call-overload, no-any-return]
+        return await create(factory, TWO_ADDRESSES, port, **options)  # type: ignore[call-overload, no-any-return]
 
     monkeypatch.setattr(loop, "create_server", on_two)
+    return on_two
+
+
+@pytest.mark.usefixtures("two_addresses")
+async def test_a_free_port_of_a_name_with_two_addresses_is_the_same_on_both() -> None:
+    """Clients are told one port."""
     async with async_cluster(3) as cluster:
         for broker_id in range(3):
             [(_, port)] = bound(cluster, broker_id)
-            for host in ("127.0.0.1", "127.0.0.2"):
+            for host in TWO_ADDRESSES:
                 assert len(await told(host, port)) == 3
 
 
-async def test_no_port_that_is_free_everywhere_is_an_error_and_not_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def never(self: Server, *_: object) -> asyncio.Server:
-        if _[-1]:
-            raise OSError(98, "in use")
-        loop = asyncio.get_running_loop()
-        return await loop.create_server(asyncio.Protocol, ["127.0.0.1", "127.0.0.2"], 0)
+async def test_no_port_that_is_free_everywhere_is_an_error_and_not_a_loop(
+    two_addresses: OpenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever port one address is given, somebody else listens there on the other address."""
+    tries = 0
+    with ExitStack() as others:
 
-    monkeypatch.setattr(Server, "_bind_port", never)
-    with pytest.raises(ConfigError, match="the port is in use"):
-        async with async_cluster():
-            pass
+        async def contended(factory: object, host: str, port: int, **options: object) -> asyncio.Server:
+            nonlocal tries
+            tries += 1
+            assert tries < 100, "it tries for ever"
+            server = await two_addresses(factory, host, port, **options)
+            for host, given in (sock.getsockname() for sock in server.sockets):
+                [other] = set(TWO_ADDRESSES) - {host}
+                with suppress(OSError):  # somebody listens there already
+                    others.enter_context(socket.create_server((other, given)))
+            return server
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_server", contended)
+        with pytest.raises(ConfigError, match="the port is in use"):
+            async with async_cluster():
+                pass
 
 
 async def test_a_listener_for_others_is_said_in_the_log(

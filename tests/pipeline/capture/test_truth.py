@@ -127,7 +127,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         advertised = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{tap.port}"}
         other_port = other.getsockname()[1]
         with sniffed(tap.port, other_port) as packets, cluster(1, {"t": 2}, advertised, trace=trace) as c:
-            [(_, tap.to_port)] = c.server._bound[0]
+            [(_, tap.to_port)] = c.server.bound_addresses(0)
             web(other)
             kafka_python(c)
             confluent(c)
