@@ -79,7 +79,7 @@ def with_spark(spark: SparkSession, runs: list[Run], save: Save, note: Note) -> 
     made = (
         packets.repartition("run", "ends")
         .sortWithinPartitions("run", "ends", "number")
-        .mapInArrow(partial(_rows, runs), schema)
+        .mapInArrow(partial(rows_of, runs), schema)
         .persist()
     )
     try:
@@ -156,10 +156,15 @@ def _filled(
 def _packets(runs: list[Run], note: Note, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for some in numbers:
         for number in some.column(0).to_pylist():
-            yield from _of_file(number, runs[number], partial(note, number))
+            yield from packets_of(number, runs[number], partial(note, number))
 
 
-def _of_file(number: int, run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[pa.RecordBatch]:
+def packets_of(number: int, run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[pa.RecordBatch]:
+    """Return the TCP segments of one capture file, in the order of the file: what a task that reads it yields.
+
+    The last batch ends with rows that are no segments (column `beside`): what is wrong with the file, and how many packets are left out and why.
+    number: of the run. note: called after each batch with how many bytes of the file are read.
+    """
     read = Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     rows: list[tuple[Any, ...]] = []
     size = 0
@@ -187,8 +192,12 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 # ---- in tasks: packets to rows -----------------------------------------------------------------------------------------------
 
 
-def _rows(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The state of one pair of ends goes from batch to batch, and is gone with its last packet."""
+def rows_of(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the rows of all tables that a task makes of batches of `packets_of`.
+
+    Packets are sorted by run, connection and number. The state of a connection is dropped with its last packet. Each batch has rows of one
+    table, which its first column names.
+    """
     out = _Out(runs)
     key: tuple[int, bytes] | None = None
     pair: Pair | None = None

@@ -175,7 +175,7 @@ def with_spark(
         notes = (staging / READ_OF_CAPTURES).resolve()  # executors may run elsewhere
         notes.mkdir()
         with told_now_and_then(captured, notes, progress):
-            done.told.extend(captures.with_spark(spark, captured, save, partial(_note, notes)))
+            done.told.extend(captures.with_spark(spark, captured, save, partial(note_read, notes)))
     return done
 
 
@@ -229,7 +229,7 @@ def _work(runs: list[Run], staging: Path, numbers: Iterator[pa.RecordBatch]) -> 
     for some in numbers:
         for number in some.column(0).to_pylist():
             folder = f"{ATTEMPTS}/{number}-{context.taskAttemptId()}"
-            told, place = written(runs[number], staging / folder, partial(_note, staging / READ, number))
+            told, place = written(runs[number], staging / folder, partial(note_read, staging / READ, number))
             files = _files_under(staging / folder)
             row = {"number": number, "folder": folder, "files": files, "told": json.dumps(told), "place": place}
             yield pa.RecordBatch.from_pylist([row], ATTEMPTED)
@@ -239,8 +239,8 @@ def _files_under(folder: Path) -> int:
     return sum(1 for _ in folder.rglob("*.parquet"))
 
 
-def _note(folder: Path, number: int, done_bytes: int) -> None:
-    """At once or not at all: somebody reads it."""
+def note_read(folder: Path, number: int, done_bytes: int) -> None:
+    """Note for `told_now_and_then`, in a file of `folder`, how many bytes of a run are read. The file is replaced as a whole."""
     fresh = folder / f".{number}"
     fresh.write_text(str(done_bytes))
     fresh.replace(folder / str(number))

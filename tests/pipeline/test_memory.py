@@ -58,13 +58,13 @@ def of_trace(folder: Path, requests: int) -> tuple[int, int]:
 def of_file(path: Path, rounds: int) -> tuple[int, int]:
     """Of the task that reads the file."""
     [run], _ = captures_of(written(path, rounds), ())
-    return peak_bytes(capture_job._of_file(0, run))
+    return peak_bytes(capture_job.packets_of(0, run))
 
 
 def of_connection(path: Path, rounds: int) -> tuple[int, int]:
     """Of the task that has its connection."""
     [run], _ = captures_of(written(path, rounds), ())
-    return peak_bytes(capture_job._rows([run], capture_job._of_file(0, run)))
+    return peak_bytes(capture_job.rows_of([run], capture_job.packets_of(0, run)))
 
 
 def written(path: Path, rounds: int) -> Path:

@@ -492,5 +492,5 @@ def test_it_is_told_how_much_of_a_long_capture_is_read(tmp_path: Path, monkeypat
     wire.write(tmp_path / "a.pcap")
     [run], _ = runs_of(tmp_path)
     noted: list[int] = []
-    assert list(capture_job._of_file(0, run, noted.append))
+    assert list(capture_job.packets_of(0, run, noted.append))
     assert len(noted) > 5 and noted == sorted(noted) and noted[-1] == sum(run.sizes)

@@ -337,10 +337,10 @@ def test_it_is_told_how_much_of_long_runs_is_read(tmp_path: Path, monkeypatch: p
     assert noted == sorted(noted) and len(noted) > 4 and noted[-1] == sum(run.sizes)
     notes = tmp_path / "notes"
     notes.mkdir()
-    tables._note(notes, 0, sum(run.sizes) // 4 + 1)
+    tables.note_read(notes, 0, sum(run.sizes) // 4 + 1)
     said: queue.Queue[str] = queue.Queue()
     with tables.told_now_and_then([run], notes, said.put):
         assert said.get(timeout=30).endswith(" MB read, 25 %")
-        tables._note(notes, 0, sum(run.sizes))
+        tables.note_read(notes, 0, sum(run.sizes))
         while "all is read" not in said.get(timeout=30):
             pass
