@@ -354,18 +354,28 @@ def test_a_module_that_is_there_and_cannot_be_imported_is_not_passed_over(
         workload.find("VirtualCluster")
 
 
-def test_code_of_another_folder_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_read_from_the_files_of_callgrind(tmp_path: Path) -> None:
+    """What callgrind 3.19 writes, shortened. The file without a part is written when the process ends."""
+    for name, total in (("7", 9), ("7.1", 700), ("7.2", 5000), ("12.2", 60)):
+        (tmp_path / f"callgrind.{name}").write_text(
+            "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\npid: 7\npart: 1\n\npositions: line\nevents: Ir\nsummary: 7017\n\n"
+            f"ob=(2) /lib/libc.so.6\nfn=(8) getpriority\n0 1\n\ntotals: {total}\n"
+        )
+    assert instructions.read_parts(tmp_path) == {(7, 1): 700, (7, 2): 5000, (12, 2): 60}
+
+
+def test_code_of_another_folder_is_not_counted(tmp_path: Path) -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "source": f"{ROOT}/broker/testing/memory.py"})
-    monkeypatch.setattr(instructions, "_callgrind", lambda *_: (line, {(7, 2): 5000}, ""))
-    assert instructions.of_requests(HERE, ["metadata"], 50)["metadata"] == instructions.Count(100.0)
-    elsewhere = instructions.of_requests(HERE._replace(folder=tmp_path), ["metadata"], 50)["metadata"]
+    run = instructions.Run(line, {(7, 1): 700, (7, 2): 5000}, "")
+    assert instructions.request_counts(HERE, ["metadata"], 50, run) == {"metadata": instructions.Count(100.0)}
+    elsewhere = instructions.request_counts(HERE._replace(folder=tmp_path), ["metadata"], 50, run)["metadata"]
     assert elsewhere.instructions is None and "is not in" in elsewhere.why
 
 
-def test_a_row_that_fails_or_crashes_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_fails_or_crashes_says_why() -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "error": "WorkloadError: no response"})
-    monkeypatch.setattr(instructions, "_callgrind", lambda *_: (line, {}, "exit status 1"))
-    assert instructions.of_requests(HERE, ["metadata", "heartbeat"], 50) == {
+    run = instructions.Run(line, {}, "exit status 1")
+    assert instructions.request_counts(HERE, ["metadata", "heartbeat"], 50, run) == {
         "metadata": instructions.Count(None, "WorkloadError: no response"),
         "heartbeat": instructions.Count(None, "exit status 1"),
     }

@@ -28,6 +28,18 @@ class Count(NamedTuple):
     why: str = ""
 
 
+class Run(NamedTuple):
+    """A script that ran under callgrind.
+
+    parts: instructions by (process id, number of the part); a script begins a part by calling getpriority. why: the last line of stderr if
+    the script failed, else "".
+    """
+
+    stdout: str
+    parts: dict[tuple[int, int], int]
+    why: str
+
+
 def valgrind() -> str | None:
     """Return the path of valgrind, or None if it is not installed."""
     return shutil.which("valgrind")
@@ -35,18 +47,22 @@ def valgrind() -> str | None:
 
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
     """Return the instructions per request of each row of the workload."""
-    stdout, parts, why = _callgrind(side, "workload.py", "--requests", str(requests), *rows)
+    return request_counts(side, rows, requests, _callgrind(side, "workload.py", "--requests", str(requests), *rows))
+
+
+def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> dict[str, Count]:
+    """Return the instructions per request that a run of the workload counted, or why a row has none."""
     counts = {}
-    for line in stdout.splitlines():
+    for line in run.stdout.splitlines():
         result = json.loads(line)
-        total = parts.get((result["pid"], 2))
+        total = run.parts.get((result["pid"], 2))
         if "error" in result:
             counts[result["row"]] = Count(None, result["error"])
         elif not Path(result["source"]).is_relative_to(side.folder):
             counts[result["row"]] = Count(None, f"{result['source']} is not in {side.folder}")
         elif total is not None:
             counts[result["row"]] = Count(total / requests)
-    return {row: counts.get(row, Count(None, why or "callgrind counted nothing")) for row in rows}
+    return {row: counts.get(row, Count(None, run.why or "callgrind counted nothing")) for row in rows}
 
 
 def of_start(side: Side) -> dict[str, Count]:
@@ -59,8 +75,18 @@ def of_start(side: Side) -> dict[str, Count]:
     return {START: Count(totals[0]), POSTPONED: Count(sum(totals))}
 
 
-def _callgrind(side: Side, script: str, *arguments: str) -> tuple[str, dict[tuple[int, int], int], str]:
-    """Run a script of this folder on a side: (its stdout, instructions by process and part, the last line of stderr if it failed).
+def read_parts(folder: Path) -> dict[tuple[int, int], int]:
+    """Return the instructions by (process id, number of the part) from the files that callgrind wrote as `callgrind.%p`."""
+    parts = {}
+    for path in folder.iterdir():
+        found = _PART.search(path.name)
+        if found is not None:
+            parts[int(found[1]), int(found[2])] = int(_TOTALS.search(path.read_text())[1])  # type: ignore[index]
+    return parts
+
+
+def _callgrind(side: Side, script: str, *arguments: str) -> Run:
+    """Run a script of this folder on a side under callgrind.
 
     A run that is not counted goes first: it writes the compiled files of every module that the script imports, those of Python included.
     """
@@ -78,10 +104,6 @@ def _callgrind(side: Side, script: str, *arguments: str) -> tuple[str, dict[tupl
         done = subprocess.run(
             command, cwd=side.folder, env=side.environment(), capture_output=True, text=True, check=False
         )
-        parts = {}
-        for path in Path(out).iterdir():
-            found = _PART.search(path.name)
-            if found is not None:
-                parts[int(found[1]), int(found[2])] = int(_TOTALS.search(path.read_text())[1])  # type: ignore[index]
+        parts = read_parts(Path(out))
     why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1] if done.returncode else ""
-    return done.stdout, parts, why
+    return Run(done.stdout, parts, why)
