@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kafkaproto.api import ApiKey
 from kafkaproto.broker.log.files import FileRange
-from kafkaproto.broker.network.connection import Connection
-from kafkaproto.broker.network.mute import MuteState
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.server import channel as channel_module
 from kafkaproto.broker.testing.records import leader_of
+from kafkaproto.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from kafkaproto.testing import AsyncTestCluster, async_cluster
 from tests.support.memory import memory_within
 from tests.support.raw import RawClient, client_of, connect, open_sockets, reads_of, until
@@ -209,21 +212,21 @@ async def test_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself()
         assert [(await client.answer()).correlation_id for _ in range(3)] == [2, 3, 4]
 
 
-# ---- answers made by hand, to reach what no request of today reaches --------------------------------------------------------------
+# ---- a handler made by hand: responses that no handler of today gives ---------------------------------------------------------------
 
 
-def only_connection(cluster: AsyncTestCluster) -> Connection:
-    [connection] = cluster.state.nodes[0].connections.values()
-    assert isinstance(connection, Connection)
-    return connection
+def answer_fetches_with(
+    cluster: AsyncTestCluster, *records: bytes | FileRange, also: Callable[[Exchange], object] = lambda _: None
+) -> None:
+    """Let the broker answer fetches with these records, one partition each, also if the client is throttled. also: called by the handler."""
 
+    def handler(exchange: Exchange, _: FetchRequest) -> Reply:
+        also(exchange)
+        partitions = [PartitionData(index, records=of_one) for index, of_one in enumerate(records)]
+        return Reply(FetchResponse(responses=[FetchableTopicResponse("t", partitions=partitions)]))
 
-def answer_by_hand(cluster: AsyncTestCluster, buffers: Sequence[object], throttle_ms: int = 0) -> Connection:
-    """As if a request were in progress and now done."""
-    connection = only_connection(cluster)
-    connection.state = MuteState.MUTED_AND_RESPONSE_PENDING
-    cluster.run_in_loop(lambda: connection.answer(buffers, throttle_ms, False, cluster.state.actions.now_ms))
-    return connection
+    node = cluster.state.nodes[0]
+    node.apis = {**node.apis, ApiKey.FETCH: replace(node.apis[ApiKey.FETCH], handler=handler)}
 
 
 def file_range(cluster: AsyncTestCluster, length: int) -> FileRange:
@@ -236,61 +239,60 @@ def file_range(cluster: AsyncTestCluster, length: int) -> FileRange:
 @pytest.mark.parametrize("sendfile", SENDFILE)
 async def test_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
-        await client.ask(metadata(), 1)
-        connection = answer_by_hand(cluster, (b"head", file_range(cluster, 2 * MIB), b"tail"), throttle_ms=5000)
-        begun_ms = cluster.state.actions.now_ms
-        assert connection.state is MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
-        assert await client.data(2 * MIB + 8) == b"head" + stored(cluster, 0)[: 2 * MIB] + b"tail"
+        answer_fetches_with(cluster, file_range(cluster, 2 * MIB), b"behind")
+        cluster.force_throttle(5000, api="Fetch")
+        answer = await client.ask(everything(0), 11)
+        assert answer.throttle_time_ms == 5000
+        assert [bytes(data.records) for _, data in flat(answer)] == [stored(cluster, 0)[: 2 * MIB], b"behind"]
         await until(lambda: not is_sending())
-        assert connection.state is MuteState.MUTED_AND_THROTTLED
         with reads_of(cluster) as reads:
             await client.send(metadata(), 1)
             await cluster.clock.advance(4000)
             assert reads.count == 0
-        assert len(cluster.journal.requests("Metadata")) == 1
+        assert cluster.journal.requests("Metadata") == []
         await cluster.clock.advance(1000)
         assert (await client.answer()).correlation_id == 2
-        assert cluster.journal.requests("Metadata")[1].at_ms == begun_ms + 5000  # T-8
+        [fetched], [asked] = cluster.journal.requests("Fetch"), cluster.journal.requests("Metadata")
+        assert asked.at_ms == fetched.at_ms + 5000  # T-8
 
 
 @pytest.mark.rule("T-6")
-async def test_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_its_end() -> None:
-    async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
-        await client.ask(metadata(), 1)
-        connection = answer_by_hand(cluster, (b"head", file_range(cluster, 8_000_000)), throttle_ms=500)
-        await client.send(metadata(), 1)
-        await cluster.clock.advance(500)
-        assert connection.state is MuteState.MUTED_AND_RESPONSE_PENDING
-        assert len(cluster.journal.requests("Metadata")) == 1
-        await client.data(8_000_004)
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_its_end(sendfile: bool) -> None:
+    """Behind the fetch lies a request that the broker has read already: only the mute keeps it from being handled."""
+    async with large(sendfile, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
+        answer_fetches_with(cluster, file_range(cluster, 8_000_000))
+        cluster.force_throttle(500, api="Fetch")
+        await client.send_bytes(client.frame(everything(0), 11) + client.frame(metadata(), 1))
+        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+        await cluster.clock.advance(501)
+        assert is_sending()
+        assert cluster.journal.requests("Metadata") == []
+        [(_, data)] = flat((await client.answer()).message)
+        assert bytes(data.records) == stored(cluster, 0)[:8_000_000]
         assert (await client.answer()).correlation_id == 2
 
 
 @pytest.mark.rule("W-8")
-async def test_a_range_that_cannot_be_sent_whole_ends_its_connection_only(errors_expected: list[str]) -> None:
-    for sendfile in (True, False):
-        async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
-            await client.ask(metadata(), 1)
-            beyond = file_range(cluster, 3 * MIB)
-            answer_by_hand(cluster, (b"head", FileRange(beyond.file, 3 * MIB, 100_000)))
-            await client.rest()
-            await until(lambda: not open_sockets(cluster))
-            async with client_of(cluster) as other:
-                await other.ask(metadata(), 1)
+@pytest.mark.parametrize("sendfile", SENDFILE)
+async def test_a_range_that_cannot_be_sent_whole_ends_its_connection_only(sendfile: bool) -> None:
+    async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client, client_of(cluster) as other:
+        await other.ask(metadata(), 1)
+        answer_fetches_with(cluster, FileRange(file_range(cluster, 3 * MIB).file, 3 * MIB, 100_000))
+        await client.send(everything(0), 11)
+        assert len(await client.rest()) < 100_000
+        await until(lambda: open_sockets(cluster) == 1)
+        await other.ask(metadata(), 1)
 
 
 @pytest.mark.rule("W-8")
 async def test_a_small_range_that_cannot_be_read_whole_closes_and_announces_nothing_it_does_not_send(
     errors_expected: list[str],
 ) -> None:
+    errors_expected.append("a request failed")
     async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
-        await client.ask(metadata(), 1)
-        connection = only_connection(cluster)
-        connection.state = MuteState.MUTED_AND_RESPONSE_PENDING
-        beyond = file_range(cluster, 3 * MIB).file
-        with pytest.raises(ConnectionError):
-            cluster.run_in_loop(lambda: connection.answer((b"head", FileRange(beyond, 4 * MIB, 100)), 0, False, 0))
-        connection.close()
+        answer_fetches_with(cluster, FileRange(file_range(cluster, 3 * MIB).file, 4 * MIB, 100))
+        await client.send(everything(0), 11)
         assert await client.rest() == b""
 
 
@@ -379,13 +381,23 @@ async def test_a_cluster_that_ends_while_it_sends_leaves_no_task(sendfile: bool)
 async def test_a_close_before_the_first_byte_of_the_answer(sendfile: bool, way: str) -> None:
     """In the same turn in which sending began: its task has not run yet."""
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
-        await client.ask(metadata(), 1)
-        connection = answer_by_hand(cluster, (b"head", file_range(cluster, 2 * MIB)))
-        if way == "close":
-            connection.close()
-        else:
-            cluster.broker(0).stop()
-        assert await client.rest() == b""
+        tasks_before_end: list[int] = []
+
+        def end(exchange: Exchange) -> None:
+            tasks_before_end.append(len(made))
+            if way == "close":
+                exchange.peer.refuse("the test ends it")
+            else:
+                cluster.broker(0).stop()
+
+        in_this_turn = asyncio.get_running_loop().call_soon  # before the task, which is made after it
+        answer_fetches_with(
+            cluster, file_range(cluster, 2 * MIB), also=lambda exchange: in_this_turn(lambda: end(exchange))
+        )
+        with tasks_of_the_broker() as made:
+            await client.send(everything(0), 11)
+            assert await client.rest() == b""
+        assert tasks_before_end == [1]
         await until(lambda: not open_sockets(cluster) and len(asyncio.all_tasks()) == 1)
 
 
@@ -394,12 +406,13 @@ async def test_an_end_while_what_stands_before_the_range_is_still_on_its_way(way
     """asyncio's own sendfile waits for an empty buffer, and raises in the loop when the connection ends meanwhile."""
     async with large(True, 3 * MIB) as cluster:
         client = await connect(cluster, small_buffer=True)
-        await client.ask(metadata(), 1)
-        connection = answer_by_hand(cluster, (bytes(16 * MIB), file_range(cluster, 2 * MIB)))
+        answer_fetches_with(cluster, bytes(16 * MIB), file_range(cluster, 2 * MIB))
+        await client.send(everything(0), 11)
+        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
         await cluster.server.loop.settle()
         assert is_sending()
         if way == "close":
-            connection.close()
+            cluster.state.nodes[0].close_connections()
         elif way == "stop":
             cluster.broker(0).stop()
         else:
