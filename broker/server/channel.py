@@ -123,6 +123,11 @@ class Channel(asyncio.BufferedProtocol):
         finally:
             self._loop.leave(now_ms)
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether a response is on its way to the kernel in a task of its own."""
+        return self._sending is not None
+
     # ---- from the connection -------------------------------------------------------------------------------------------------
 
     def write(self, buffers: Sequence[object]) -> bool:

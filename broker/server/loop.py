@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.network.frames import BufferPool
@@ -30,6 +30,15 @@ async def accepted() -> None:
         await asyncio.sleep(0)
 
 
+class Socket(Protocol):
+    """What a loop knows of the connections of its cluster."""
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether a response is on its way to the kernel in a task of its own."""
+        ...
+
+
 class BrokerLoop:
     """One per cluster and loop. All that reaches the cluster comes between `enter` and `leave`, which arms the timer for new deadlines."""
 
@@ -38,7 +47,7 @@ class BrokerLoop:
         self.buffers = BufferPool()
         self.sendfile = (hasattr(os, "sendfile") and sys.platform == "linux") if sendfile is None else sendfile
         self.activity = 0
-        self._channels: set[asyncio.BaseProtocol] = set()
+        self._channels: set[Socket] = set()
         self._all_closed = asyncio.Event()
         self._all_closed.set()
         self._advancing = asyncio.Lock()
@@ -73,15 +82,20 @@ class BrokerLoop:
         finally:
             self.leave(now_ms)
 
-    def opened(self, channel: asyncio.BaseProtocol) -> None:
+    def opened(self, channel: Socket) -> None:
         """Let `closed` wait until this channel is gone."""
         self._channels.add(channel)
         self._all_closed.clear()
 
-    def gone(self, channel: asyncio.BaseProtocol) -> None:
+    def gone(self, channel: Socket) -> None:
         self._channels.discard(channel)
         if not self._channels:
             self._all_closed.set()
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether a large response is still on its way to a client. It takes real time, whatever the cluster's clock is."""
+        return any(channel.is_sending for channel in self._channels)
 
     # ---- the timer -----------------------------------------------------------------------------------------------------------
 

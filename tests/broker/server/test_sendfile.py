@@ -191,6 +191,17 @@ async def test_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> Non
         assert (await client.answer()).correlation_id == 2
 
 
+async def test_the_loop_is_sending_until_the_client_has_read_a_large_response() -> None:
+    async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
+        await client.ask(metadata(), 1)
+        assert not cluster.server.loop.is_sending
+        await client.send(everything(0), 11)
+        await cluster.wait_for(lambda journal: journal.requests("Fetch"))
+        assert cluster.server.loop.is_sending
+        await client.answer()
+        await until(lambda: not cluster.server.loop.is_sending)
+
+
 @pytest.mark.rule("W-9")
 async def test_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself() -> None:
     """Behind the large fetch a long poll parks, and one whole frame waits behind that: no more is read."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.conformance.client import Answer, Connection
@@ -78,7 +77,7 @@ class OursManual(Ours):
         limit = self.now_ms() + within_ms
         while True:
             self.cluster.clock.advance(0)  # all that was sent is handled, and what follows from it is written
-            while (taken := connection.take(TICK_SECONDS)) is None and self._is_sending():
+            while (taken := connection.take(TICK_SECONDS)) is None and self.cluster.run_in_loop(self._is_sending):
                 """A sendfile takes real time and no virtual one."""
             if taken is not None:
                 return connection.decode(*taken, self.now_ms())
@@ -95,5 +94,4 @@ class OursManual(Ours):
         self.cluster.set_request_cost(api, 0)
 
     def _is_sending(self) -> bool:
-        channels: Iterable[Any] = self.cluster.server.loop._channels
-        return any(channel._sending is not None for channel in channels)
+        return self.cluster.server.loop.is_sending
