@@ -39,7 +39,8 @@ class Connection(ABC):
         self.client_id = client_id
         self._client = Client(client_id, in_order=False)  # the tests judge the order
         self._sent_ms: dict[int, float] = {}
-        self._received = bytearray()
+        self.received = bytearray()
+        """What came and is no whole frame yet: `receive` appends to it, `take` cuts frames off."""
 
     @property
     def sent(self) -> dict[int, tuple[int, int]]:
@@ -67,16 +68,16 @@ class Connection(ABC):
 
     @abstractmethod
     def receive(self, seconds: float) -> bool:
-        """Take bytes of the broker, or its end. Returns whether anything came within `seconds`."""
+        """Append bytes of the broker to `received`, or note its end. Returns whether anything came within `seconds`."""
 
     def take(self, seconds: float) -> tuple[int, bytes] | None:
         """Return the next frame as (correlation id, frame without length), None if it does not come within `seconds`.
 
         Raises Closed, and DecodeError for bytes that are no response.
         """
-        while (data := take_frame(self._received)) is None:
+        while (data := take_frame(self.received)) is None:
             if self.ended:
-                raise Closed(f"closed with {len(self._received)} bytes of an answer received")
+                raise Closed(f"closed with {len(self.received)} bytes of an answer received")
             if not self.receive(seconds):
                 return None
         return correlation_id_of(data), data
@@ -113,7 +114,7 @@ class SocketConnection(Connection):
             part = self.socket.recv(1 << 20)
         except ConnectionError:
             part = b""
-        self._received += part
+        self.received += part
         self._ended = not part
         return True
 

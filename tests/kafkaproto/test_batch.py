@@ -10,7 +10,6 @@ import pytest
 from crc32c import crc32c
 
 from kafkaproto.errors import DecodeError, EncodeError
-from kafkaproto.records import batch as module
 from kafkaproto.records.batch import (
     CONTROL,
     HEADER_BYTES,
@@ -184,9 +183,10 @@ def test_a_damaged_record_is_refused_with_its_number(text: str, payload: bytes) 
 
 def with_payload(payload: bytes, count: int = 1) -> bytes:
     """A batch around bytes that need not be records."""
-    header = read_header(build_batch([NewRecord(b"")]))
-    made = header._replace(batch_length=HEADER_BYTES - 12 + len(payload), record_count=count)
-    return module._HEADER.pack(*made) + payload
+    header = bytearray(build_batch([NewRecord(b"")])[:HEADER_BYTES])
+    struct.pack_into(">i", header, 8, HEADER_BYTES - 12 + len(payload))  # batchLength
+    struct.pack_into(">i", header, HEADER_BYTES - 4, count)  # recordsCount
+    return bytes(header) + payload
 
 
 def test_records_are_read_when_they_are_asked_for() -> None:

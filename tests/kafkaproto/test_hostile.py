@@ -7,7 +7,7 @@ import time
 import tracemalloc
 from functools import cache
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 
@@ -102,6 +102,8 @@ class Prefix(NamedTuple):
 def prefixes(entry: Entry, data: bytes) -> list[Prefix]:
     """Every count and length of a message, at every depth: the readable form is watched while it reads them."""
     found: list[Prefix] = []
+    sections: set[int] = set()
+    """Where tag sections begin, each with its count."""
 
     def watch(holder: Any, name: str) -> None:
         read = getattr(holder, name)
@@ -110,17 +112,23 @@ def prefixes(entry: Entry, data: bytes) -> list[Prefix]:
             stream = next(argument for argument in arguments if isinstance(argument, BytesIO))
             start = stream.tell()
             value = read(*arguments)
-            if read is parse_uvarint and arguments[-1].endswith("(tags)"):
-                return value  # a tag's number, or the count, which is here once already
+            if read is parse_uvarint and arguments[-1].endswith("(tags)") and start not in sections:
+                return value  # a tag's number
             of = arguments[0] if isinstance(arguments[0], LengthPrefixed) else None
             found.append(Prefix(arguments[-1], start, stream.tell(), of))
             return value
 
         patch.setattr(holder, name, watched)
 
+    parse_values = tags.Tags.parse_values
+
+    def section(self: tags.Tags, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
+        sections.add(stream.tell())
+        return parse_values(self, stream, context, path)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tags.Tags, "parse_values", section)
         watch(LengthPrefixed, "parse_length")
-        watch(tags.Tags, "_parse_count")
         watch(tags, "parse_uvarint")
         entry.layout.parse(data)
     return found

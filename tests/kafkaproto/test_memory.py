@@ -88,21 +88,26 @@ def test_memory_is_at_most_forty_times_the_bytes_beside_records(entry: Entry) ->
 
 def records_in(layout: Message[Any], data: bytes) -> int:
     """How many bytes of a message are records."""
-    found = 0
-    if layout.has_records:
-        with pytest.MonkeyPatch.context() as patch:
-            read = RecordsType._parse
+    if not layout.has_records:
+        return 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "spend", lambda *_: None)
+        return records_of(layout, layout.parse(data))
 
-            def watched(self: RecordsType, stream: Any, context: Any, path: str) -> Any:
-                nonlocal found
-                records = read(self, stream, context, path)
-                found += len(records or b"")
-                return records
 
-            patch.setattr(RecordsType, "_parse", watched)
-            patch.setattr(memory, "spend", lambda *_: None)
-            layout.parse(data)
-    return found
+def records_of(kind: WireType, value: Any) -> int:
+    """How many bytes of a value are records."""
+    match kind:
+        case RecordsType():
+            return len(value or b"")
+        case ArrayType():
+            return sum(records_of(kind.item, item) for item in value or ())
+        case NullableStruct():
+            return 0 if value is None else records_of(kind.struct, value)
+        case Message():
+            tagged = [(field.name, field.type) for field in kind.tags.fields] if kind.tags else []
+            return sum(records_of(of_field, getattr(value, name)) for name, of_field in (*kind.fields, *tagged))
+    return 0
 
 
 @core_first([entry for entry in NEWEST if entry.layout.is_heavy])

@@ -31,6 +31,10 @@ def length(value: int) -> bytes:
 class Reader(FrameReader):
     """A reader that a test feeds; it poisons what a frame lay in as soon as the frame is taken."""
 
+    def __init__(self, pool: BufferPool, max_frame_bytes: int) -> None:
+        super().__init__(pool, max_frame_bytes)
+        self.pool = pool
+
     def give(self, data: bytes) -> list[bytes]:
         frames: list[bytes] = []
         rest = memoryview(data)
@@ -45,7 +49,7 @@ class Reader(FrameReader):
                 frames.append(bytes(frame))
                 frame[:] = b"\xa5" * len(frame)
             self.keep_rest()
-            self._pool.shared[:] = b"\x5a" * len(self._pool.shared)
+            self.pool.shared[:] = b"\x5a" * len(self.pool.shared)
         return frames
 
 

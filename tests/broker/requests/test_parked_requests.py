@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
-from kafkaproto.broker.handlers import fetch as fetch_handler
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.requests.delayed import Build, Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import FetchReply, Outcome
 from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.fetch import FetchRequest
 from tests.support.wire import batch, fetch, metadata, produce
 
 
 @pytest.mark.rule("W-8")
-def test_a_parked_answer_that_cannot_be_sent_ends_its_own_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parked_answer_that_cannot_be_sent_ends_its_own_connection() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     parked, other, writer = (cluster.connect() for _ in range(3))
+    node = cluster.state.nodes[0]
+    registered = node.apis[ApiKey.FETCH]
+
+    def handler(exchange: Exchange, request: FetchRequest) -> Delayed:
+        """Park as every fetch, and spoil what is built for one client."""
+        inner, outer = registered.handler(exchange, request), Delayed()
+        assert isinstance(inner, Delayed)
+
+        def spoiled(build: Build) -> Outcome:
+            outcome = build()
+            assert isinstance(outcome, FetchReply)
+            if exchange.peer is parked.connection:
+                # no bytes, and no range of a file
+                outcome.message.responses[0].partitions[0].records = 17  # type: ignore[assignment]
+            return outcome
+
+        inner.attach(lambda build, now_ms: outer.complete(lambda: spoiled(build), now_ms))
+        return outer
+
+    node.apis = {**node.apis, ApiKey.FETCH: replace(registered, handler=handler)}
     for client in (parked, other):
         client.send(fetch(("t", 0, 0), max_wait_ms=10_000), 11)
-    grouped = fetch_handler._grouped
-    calls: list[Any] = []
-
-    def broken(*arguments: Any) -> Any:
-        calls.append(arguments)
-        made = grouped(*arguments)
-        if len(calls) == 1:
-            made[0].partitions[0].records = 17  # no bytes, and no range of a file
-        return made
-
-    monkeypatch.setattr(fetch_handler, "_grouped", broken)
     writer.ask(produce("t", batch(b"v")), 9)
     assert parked.closed_ms == cluster.now_ms
     assert other.closed_ms is None

@@ -32,7 +32,7 @@ class VirtualConnection(Connection):
     def receive(self, seconds: float) -> bool:
         came = bytes(self._line.came)
         self._line.came.clear()
-        self._received += came
+        self.received += came
         return bool(came)
 
     def close(self) -> None:
@@ -44,6 +44,7 @@ class _Line(MemoryClient):
 
     def __init__(self, cluster: VirtualCluster, broker_id: int, client_id: str | None, address: str) -> None:
         self.came = bytearray()
+        self._in = cluster
         super().__init__(cluster, broker_id, client_id, address)
 
     def took(self, data: bytes) -> None:
@@ -54,7 +55,7 @@ class _Line(MemoryClient):
         if self.closed_ms is None and self.served_ms is not None:
             self.connection.lost()
         self.close()
-        self._cluster.run()
+        self._in.run()
 
 
 class Virtual(Subject):
