@@ -3,6 +3,7 @@ they should be, and a capture of the same traffic gives the same tables."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -55,7 +56,7 @@ READERS_RACK = "r2"
 
 class Recorded(NamedTuple):
     """out: tables of the proxy's trace. heard: the bytes between the proxy and the brokers. port_of: of a connection. packets: of the kernel, of
-    everybody who talks to brokers, and they to each other. ours: both ports of the proxy's connections for clients."""
+    everybody who talks to brokers, and they to each other. ours: both ports of the proxy's connections to brokers, for clients and its own."""
 
     out: Path
     heard: Heard
@@ -76,23 +77,25 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
         def __init__(self, number: int, broker: Callable[[], int], *more: Any) -> None:
             super().__init__(number, broker, *more)
+            self.number = number
             brokers[number] = broker
 
         def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
             on, back = super().requested(data, now_ns)
             if on:
-                heard.said.append((time.time_ns(), self._number, CLIENT, on))
+                heard.said.append((time.time_ns(), self.number, CLIENT, on))
             return on, back
 
         def answered(self, data: bytes, now_ns: int) -> bytes:
-            heard.said.append((time.time_ns(), self._number, SERVER, data))
+            heard.said.append((time.time_ns(), self.number, SERVER, data))
             return super().answered(data, now_ns)
 
-    both_ways = proxy._both_ways
+    open_connection = asyncio.open_connection
 
-    async def noted(connection: ProxyConnection, client: proxy.Ends, broker: proxy.Ends) -> None:
-        ours.add(frozenset(broker[1].get_extra_info(end)[1] for end in ("sockname", "peername")))
-        await both_ways(connection, client, broker)
+    async def noted(*address: Any, **options: Any) -> proxy.Ends:
+        reader, writer = await open_connection(*address, **options)
+        ours.add(frozenset(writer.get_extra_info(end)[1] for end in ("sockname", "peername")))
+        return reader, writer
 
     kafka = RealKafka("default")
     try:
@@ -100,7 +103,7 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         ports = [port for _, port in kafka.bootstrap]
         with pytest.MonkeyPatch.context() as patch, sniffed(*ports) as packets:
             patch.setattr(proxy, "ProxyConnection", Listening)
-            patch.setattr(proxy, "_both_ways", noted)
+            patch.setattr(asyncio, "open_connection", noted)
             with proxied(f"{first[0]}:{first[1]}", folder / "trace") as bootstrap:
                 work(spark, kafka, bootstrap)
         job.build(folder / "trace", folder / "out", job.without_spark)
@@ -169,5 +172,5 @@ def test_packets_of_the_kernel_give_the_same_tables(recorded: Recorded, tmp_path
     recorded.packets.or_skip()
     between = [one for one in recorded.packets.packets if frozenset(one.ports) in recorded.ours]
     job.build(written(between, tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
-    both = assert_same(recorded.out, tmp_path / "out")
+    both = assert_same(recorded.out, tmp_path / "out", own=proxy.CLIENT_ID)
     assert both["requests"] > 40 and min(both.values()) > 10
