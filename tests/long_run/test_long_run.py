@@ -122,6 +122,7 @@ def test_a_part_does_not_count_if_the_code_changed_meanwhile(
 
     monkeypatch.setattr(program, "all_parts", lambda: [Part("one", run)])
     monkeypatch.setattr(program, "trees", lambda: at[0])
+    monkeypatch.setattr(program, "commit", lambda: "abc1234")
     monkeypatch.setattr(program, "read", dict)
     monkeypatch.setattr(program, "write", lambda one: write(one, tmp_path))
     monkeypatch.setattr(program, "write_page", lambda names, results: None)

@@ -59,7 +59,10 @@ def test_the_exit_status_is_1_when_one_cell_differs(
     assert "three brokers are ready" in out
 
 
-@pytest.mark.parametrize(("module", "name"), demo.STEPS)
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [pytest.param(*step, marks=[pytest.mark.spark] if step[0] in demo.WITH_SPARK else []) for step in demo.STEPS],
+)
 def test_the_steps_are_modules_with_a_run(module: str, name: str) -> None:
     work = importlib.import_module(f"kafkaproto.pipeline.demo.{module}").run
     assert list(inspect.signature(work).parameters) == ["brokers", "progress"]
