@@ -12,7 +12,7 @@ from typing import Any
 from kafkaproto.api import ApiKey
 from kafkaproto.client import Client, UnexpectedResponse
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.errors import UnsupportedVersion
+from kafkaproto.errors import DecodeError, UnsupportedVersion
 from kafkaproto.frame import read_frame
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
@@ -84,7 +84,7 @@ class Connection:
             answer = self._client.read(read_frame(self._socket.recv_into)).message
         except EOFError:
             raise ConnectionError(f"{self.address} closed the connection") from None
-        except UnexpectedResponse as error:
+        except (DecodeError, UnexpectedResponse) as error:
             raise ConnectionError(f"{self.address} sent {error}") from None
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
         if throttle_ms:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 from kafkaproto.api import APIS, codec
+from kafkaproto.client import correlation_id_of
+from kafkaproto.errors import DecodeError
+from kafkaproto.frame import take_frame
 from kafkaproto.header import decode_request_header, decode_response_header, response_version
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.reading import READERS
@@ -31,7 +35,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._sent: dict[tuple[str, int], Sent] = {}
-        self._unread: dict[str, bytes] = {}
+        self._unread: dict[str, bytearray] = {}
         self.answered: list[tuple[int, int]] = []
         """(API key, version) of each request that got a response that can be decoded."""
 
@@ -58,14 +62,14 @@ class Decoder:
 
     def _requests(self, number: str, data: bytes) -> str:
         """Every whole frame: a client may send many at once, and parts of one."""
-        data = self._unread.pop(number, b"") + data
+        received = self._unread.setdefault(number, bytearray())
+        received += data
         shown = []
-        while len(data) >= 4 and 0 <= (size := int.from_bytes(data[:4], "big", signed=True)) <= len(data) - 4:
-            shown.append(_safely(lambda frame: self._request(number, frame), data[4 : 4 + size]))
-            data = data[4 + size :]
-        if data:
-            self._unread[number] = data
-            shown.append(f"{len(data)} bytes of a frame that is not whole: {data[:40].hex()}")
+        with suppress(DecodeError):  # bytes that are no frame stay unread
+            while (frame := take_frame(received)) is not None:
+                shown.append(_safely(lambda frame: self._request(number, frame), frame))
+        if received:
+            shown.append(f"{len(received)} bytes of a frame that is not whole: {received[:40].hex()}")
         return "\n".join(shown)
 
     def _request(self, number: str, frame: bytes) -> str:
@@ -78,7 +82,7 @@ class Decoder:
 
     def _response(self, number: str, data: bytes) -> str:
         frame = memoryview(data)[4:]
-        sent = self._sent.get((number, int.from_bytes(frame[:4], "big", signed=True)))
+        sent = self._sent.get((number, correlation_id_of(frame)))
         if sent is None:
             return f"to no request: {data.hex()}"
         return f"to {sent.text} {_safely(lambda f: self._answer(sent, f), frame)}"

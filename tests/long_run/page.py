@@ -35,7 +35,9 @@ def _lines(names: Sequence[str], results: Mapping[str, Result]) -> Iterator[str]
             continue
         yield f"- {name}, {result.commit}, {result.date}, {result.seconds} s:"
         for finding in result.findings:
-            yield f"  - {finding.line}." if finding.holds else f"  - **does not hold:** {finding.line}"
+            yield (
+                f"  - {finding.line.removesuffix('.')}." if finding.holds else f"  - **does not hold:** {finding.line}"
+            )
 
 
 def write_page(names: Sequence[str], results: Mapping[str, Result], path: Path = PAGE) -> None:

@@ -89,8 +89,8 @@ class Line(MemoryClient):
 
     def _arrive(self, data: bytes) -> None:
         if self.is_open:
-            self._unread += data
-            self._deliver()
+            with self.world.cluster.delivering():
+                super().send_bytes(data)
 
     def hang_up(self) -> None:
         """The client goes, whatever it waits for."""
@@ -127,8 +127,8 @@ class Line(MemoryClient):
         self.connection.written(self.read_ms)
         self.world.cluster.run()
 
-    def _take(self, buffers: Sequence[object]) -> None:
-        super()._take(buffers)
+    def took(self, data: bytes) -> None:
+        super().took(data)
         answer = self.answers.pop()
         self.world.say(f"{self.name} answered", answer.message)
         self._check_order(answer)

@@ -16,8 +16,8 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Topic
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.runtime.clock import ManualClock
-from kafkaproto.broker.testing.memory import VirtualCluster
 from tests.simulation.charges import Charges
+from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.disk import Disk, Killed
 from tests.simulation.known import Known
 from tests.simulation.quotas import Quotas
@@ -95,9 +95,9 @@ class World:
         self.limited_ms = 0
         """For how long somebody had a quota, without what was skipped."""
 
-    def _new_cluster(self, clock: ManualClock) -> VirtualCluster:
+    def _new_cluster(self, clock: ManualClock) -> SimulatedCluster:
         data_dir = None if self.disk is None else self.disk.path
-        return VirtualCluster(
+        return SimulatedCluster(
             BROKERS, self._config, semantics=self.semantics, seed=self._seed, clock=clock, data_dir=data_dir
         )
 

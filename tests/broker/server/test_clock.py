@@ -19,6 +19,7 @@ from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.observe.journal import Journal
 from kafkaproto.broker.server.loop import BrokerLoop
 from kafkaproto.client import Client as KafkaClient
+from kafkaproto.frame import read_frame
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.testing import TestCluster, async_cluster, cluster
 from tests.support.raw import client_of, open_sockets, serving
@@ -41,7 +42,7 @@ class BlockingClient:
         self.socket.sendall(self._client.send(request, version))
 
     def answer(self) -> Any:
-        return self._client.read(self._exactly(int.from_bytes(self._exactly(4), "big"))).message
+        return self._client.read(read_frame(self.socket.recv_into)).message
 
     def ask(self, request: Any, version: int) -> Any:
         self.send(request, version)
@@ -52,15 +53,6 @@ class BlockingClient:
             return self.socket.recv(1) == b""
         except ConnectionError:
             return True
-
-    def _exactly(self, count: int) -> bytes:
-        found = b""
-        while len(found) < count:
-            part = self.socket.recv(count - len(found))
-            if not part:
-                raise EOFError
-            found += part
-        return found
 
     def close(self) -> None:
         self.socket.close()
