@@ -11,8 +11,7 @@ PAGE = ROOT / "LONG.md"
 HEAD = """# The long run
 
 Written by `make long` (`python -m tests.long_run`) from the results in `tests/long_run/results/`, one file for each part with its commit.
-A part counts while `broker/` and `kafkaproto/`, without the suite in `kafkaproto/conformance/`, are unchanged since; `make long` does the parts
-that do not count, and says which they are.
+A part counts while `broker/` and `kafkaproto/` are unchanged since; `make long` does the parts that do not count, and says which they are.
 """
 
 

@@ -1,7 +1,6 @@
 """The parts of the long run, and the small committed file that each leaves: what was done, at which commit, with what result.
 
-A part counts only while `broker/` and `kafkaproto/` are as they were when it was done. The conformance suite, which is no part of either
-but lies in `kafkaproto/`, may change.
+A part counts only while `broker/` and `kafkaproto/` are as they were when it was done.
 """
 
 from __future__ import annotations
@@ -27,9 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
 PROVEN = ("broker", "kafkaproto")
 """The folders whose change undoes a result."""
-NOT_PROVEN = ("kafkaproto/conformance",)
-"""Folders directly in them whose change does not."""
-TAB = "\t"
 SEEDS, SEEDS_OF_A_PART = 10_000, 500
 CONVERSATIONS, CONVERSATIONS_OF_A_PART, WITH_NODES = 2_000, 200, 20
 
@@ -119,22 +115,14 @@ def _distribution() -> list[Finding]:
 
 
 def trees(root: Path = ROOT) -> dict[str, str] | None:
-    """Return the git trees of `PROVEN` as committed, without `NOT_PROVEN`; None if they have changes that are not committed."""
-    proven = [*PROVEN, *(f":(exclude){folder}" for folder in NOT_PROVEN)]
-    if _git("status", "--porcelain", "--", *proven, root=root):
+    """Return the git trees of `PROVEN` as committed; None if they have changes that are not committed."""
+    if _git("status", "--porcelain", "--", *PROVEN, root=root):
         return None
-    return {folder: _tree(folder, root) for folder in PROVEN}
+    return {folder: _git("rev-parse", f"HEAD:{folder}", root=root) for folder in PROVEN}
 
 
-def _tree(folder: str, root: Path) -> str:
-    """Return the tree that a folder would be without `NOT_PROVEN`."""
-    entries = _git("ls-tree", f"HEAD:{folder}", root=root).splitlines()
-    kept = [entry for entry in entries if f"{folder}/{entry.partition(TAB)[2]}" not in NOT_PROVEN]
-    return _git("mktree", root=root, standard_input="".join(f"{entry}\n" for entry in kept))
-
-
-def _git(*command: str, root: Path = ROOT, standard_input: str = "") -> str:
-    done = subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True, input=standard_input)
+def _git(*command: str, root: Path = ROOT) -> str:
+    done = subprocess.run(["git", *command], cwd=root, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
