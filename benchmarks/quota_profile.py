@@ -44,7 +44,7 @@ class Spent(NamedTuple):
 
 
 def per_request(with_quotas: bool) -> dict[str, Spent]:
-    """Return what each function takes of one produce request of 1 KB: a long run without what a short one takes, start and set-up among it."""
+    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, so that start and set-up do not count."""
     short, long = profiled(with_quotas, REQUESTS // 5), profiled(with_quotas, REQUESTS // 5 + REQUESTS)
     nothing = Spent(0.0, 0.0)
     return {

@@ -189,7 +189,7 @@ def _charged(rate: SlowRate, value: float, at_ms: int) -> SlowRate:
 def alone(seed: int, fetch_ms: int, least_ms: int, most_ms: int) -> float:
     """Return the ratio of a made-up client without any broker.
 
-    fetch_ms: what a fetch takes. least_ms, most_ms: how long after a throttle it comes back, drawn anew each time.
+    fetch_ms: the duration of a fetch. least_ms, most_ms: bounds of the random pause between the end of a throttle and the next fetch.
     """
     rate, returns, at_ms, records = SlowRate(SAMPLES), Random(seed), 0, 0
     while at_ms < SECONDS * 1000:

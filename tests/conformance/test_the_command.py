@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import pytest
 
@@ -18,6 +16,7 @@ from kafkaproto.client import response_frame
 from kafkaproto.conformance.client import SocketConnection
 from kafkaproto.conformance.subject import profiles, settings_of
 from kafkaproto.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from tests.support.answering import answering
 
 CHOSEN = "test_fetch_sizes or test_closest_replica"
 
@@ -136,29 +135,6 @@ def test_without_a_cluster_the_command_says_what_is_missing(arguments: list[str]
     assert (done.returncode, done.stdout) == (status, "") and text in done.stderr
 
 
-@contextmanager
-def server(response: bytes) -> Iterator[str]:
-    """A server that sends the same bytes to each connection after the first bytes of it; its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    connection, _ = listening.accept()
-                    with connection:
-                        connection.recv(4096)
-                        connection.sendall(response)
-                        connection.recv(4096)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield f"127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
 def metadata_naming(port: int) -> bytes:
     message = MetadataResponse(brokers=[MetadataResponseBroker(0, "127.0.0.1", port)])
     return response_frame(message, ApiKey.METADATA, 1, 1)
@@ -173,8 +149,8 @@ def metadata_naming(port: int) -> bytes:
     ],
 )
 def test_a_server_that_is_no_cluster_is_reported_in_one_line(response: bytes, reason: str) -> None:
-    with server(response) as address:
-        done = run("--bootstrap", address)
+    with answering(response) as port:
+        done = run("--bootstrap", f"127.0.0.1:{port}")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1), done.stderr
     assert reason in done.stderr
 

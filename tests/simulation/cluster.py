@@ -9,13 +9,13 @@ from kafkaproto.broker.testing.memory import VirtualCluster
 
 
 class SimulatedCluster(VirtualCluster):
-    """A cluster to which bytes of several clients can come at one instant, before anything follows from them."""
+    """A cluster that can receive bytes of several clients at one instant before it handles any of them."""
 
     _delivering = False
 
     @contextmanager
     def delivering(self) -> Iterator[None]:
-        """Let bytes come without running what follows from them: the turn that they came in does that."""
+        """Receive bytes without handling them; the turn in progress handles them at its end."""
         self._delivering = True
         try:
             yield

@@ -310,10 +310,8 @@ def test_nothing_that_a_client_was_told_is_lost_by_kill_9(
     assert runner.stdin is not None and runner.stdout is not None
     random, told = Random(seed), Told()
     options = ["--port", "0", "--brokers", str(brokers), "--data-dir", str(tmp_path / "data")]
-    options += [
-        "-c",
-        "auto.create.topics.enable=false",
-    ]  # a client of another test may still look for the port's last broker
+    # a client of another test may still look for a topic at this port, where its own broker listened before
+    options += ["-c", "auto.create.topics.enable=false"]
     for _ in range(PROCESSES):
         runner.stdin.write(json.dumps(options) + "\n")
         runner.stdin.flush()

@@ -206,7 +206,7 @@ async def two_addresses(monkeypatch: pytest.MonkeyPatch) -> OpenServer:
 
 @pytest.mark.usefixtures("two_addresses")
 async def test_a_free_port_of_a_name_with_two_addresses_is_the_same_on_both() -> None:
-    """Clients are told one port."""
+    """Metadata names one port for both addresses."""
     async with async_cluster(3) as cluster:
         for broker_id in range(3):
             [(_, port)] = bound(cluster, broker_id)
@@ -217,7 +217,7 @@ async def test_a_free_port_of_a_name_with_two_addresses_is_the_same_on_both() ->
 async def test_no_port_that_is_free_everywhere_is_an_error_and_not_a_loop(
     two_addresses: OpenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever port one address is given, somebody else listens there on the other address."""
+    """Each port that is free on one address is in use on the other."""
     tries = 0
     with ExitStack() as others:
 
@@ -228,7 +228,7 @@ async def test_no_port_that_is_free_everywhere_is_an_error_and_not_a_loop(
             server = await two_addresses(factory, host, port, **options)
             for host, given in (sock.getsockname() for sock in server.sockets):
                 [other] = set(TWO_ADDRESSES) - {host}
-                with suppress(OSError):  # somebody listens there already
+                with suppress(OSError):  # the port is in use already
                     others.enter_context(socket.create_server((other, given)))
             return server
 

@@ -1,40 +1,12 @@
-"""A broker that sends what is no response is a broken connection to kafka_py, which a read then tries again."""
+"""kafka_py treats damaged responses as a broken connection, which a read tries again."""
 
 from __future__ import annotations
-
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from kafkaproto.pipeline.kafka_py.connection import Connection
 from kafkaproto.pipeline.kafka_py.options import ClientSettings
-
-
-@contextmanager
-def answering(data: bytes) -> Iterator[int]:
-    """Yield the port of a server that answers the first bytes of each connection with `data` and closes it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    accepted, _ = listener.accept()
-                except OSError:
-                    return
-                with accepted:
-                    accepted.recv(65536)
-                    accepted.sendall(data)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join(10)
+from tests.support.answering import answering
 
 
 @pytest.mark.parametrize(
